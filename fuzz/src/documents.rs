@@ -6,7 +6,7 @@ use std::fmt::Debug;
 use iosonde_limits::Limits;
 use iosonde_result::document;
 use iosonde_result::fio::import::import;
-use iosonde_result::wire::{AgentMessage, AgentRequest, line};
+use iosonde_result::wire::{AgentMessage, AgentRequest, json_line};
 use iosonde_suite::suite;
 use serde::Serialize;
 use serde::de::DeserializeOwned;
@@ -60,10 +60,10 @@ pub fn fio_json(data: &[u8]) {
 /// Reads a result of iosonde, writes it, and checks that the text reads as the same result.
 pub fn run_result(data: &[u8]) {
     let text = String::from_utf8_lossy(data);
-    match document::read(&text) {
+    match document::read_run_result(&text) {
         Ok(result) => {
             let written = serde_json::to_string(&result).expect("a result has a text");
-            let again = document::read(&written).expect("what was written is read");
+            let again = document::read_run_result(&written).expect("what was written is read");
             assert_eq!(result, again);
         }
         Err(error) => assert!(!error.to_string().is_empty()),
@@ -81,7 +81,7 @@ fn comes_back<T: Serialize + DeserializeOwned + PartialEq + Debug>(text: &str) {
     let Ok(message) = serde_json::from_str::<T>(text) else {
         return;
     };
-    let written = line(&message);
+    let written = json_line(&message);
     assert_eq!(written.find('\n'), Some(written.len() - 1), "one line");
     let again = serde_json::from_str::<T>(&written).expect("what was written is read");
     assert_eq!(message, again);

@@ -172,8 +172,9 @@ fn points_into<T>(text: &str, parsed: Result<T, ValueError>) {
 
 /// Reads only the sections of an INI text, without the meaning of its options.
 pub fn sections(data: &[u8]) {
-    let env = world().file("job.fio", &String::from_utf8_lossy(data));
+    let text = String::from_utf8_lossy(data).into_owned();
+    let env = world().file("job.fio", &text);
     let mut diagnostics = Diagnostics::default();
-    let _ = ini::read("job.fio", None, &env, &mut diagnostics);
+    let _ = ini::parse("job.fio", text, &env, &mut diagnostics);
     readable(&diagnostics);
 }

@@ -21,7 +21,7 @@ mod sys;
 mod xorshift;
 
 use anyhow::{Context, Result, bail, ensure};
-use bars::{Bar, bars, smoke_bars};
+use bars::{Bar, bench_bars, smoke_bars};
 use bench_target::{BenchTarget, BenchTargetKind};
 use free_cpus::{FreeCpus, allowed_cpus};
 use many_jobs::ManyJobsComparison;
@@ -184,7 +184,7 @@ fn write_readme(document: &FioBenchDocument) -> Result<()> {
         runs: document.runs,
         seconds: document.seconds,
     };
-    let path = crate::repository::root().join("README.md");
+    let path = crate::repository::repository_root().join("README.md");
     readme_table::write(&path, comparison, conditions)
 }
 
@@ -231,7 +231,7 @@ impl Bench {
         let mut bars = if self.smoke {
             smoke_bars(kind)
         } else {
-            bars(kind)
+            bench_bars(kind)
         };
         let mut not_judged = None;
         if bars.iter().any(Bar::needs_two_cpus) {
@@ -337,7 +337,7 @@ fn built_iosonde() -> Result<PathBuf> {
             "--target-dir",
         ])
         .arg(&target)
-        .current_dir(crate::repository::root())
+        .current_dir(crate::repository::repository_root())
         .status()
         .context("starting cargo")?;
     ensure!(built.success(), "iosonde could not be built");

@@ -119,7 +119,7 @@ impl std::fmt::Display for DependencyFinding {
 /// # Errors
 /// If deny.toml or the output of cargo cannot be read.
 pub(crate) fn run() -> Result<bool> {
-    let root = crate::repository::root();
+    let root = crate::repository::repository_root();
     let text = fs::read_to_string(root.join(RULES)).with_context(|| format!("no {RULES}"))?;
     let rules: DenyRules = toml::from_str(&text).with_context(|| format!("{RULES} is invalid"))?;
     let packages = list_packages(&root, &rules.graph.targets)?;

@@ -25,7 +25,7 @@ mod site;
 mod staging;
 mod third_party;
 
-use crate::repository::root;
+use crate::repository::repository_root;
 use anyhow::{Context, Result};
 use architecture::ClientTarget;
 use check_log::CheckLog;
@@ -72,7 +72,7 @@ pub(crate) enum Part {
 
 /// Builds or checks the release. Returns false if a strict check leaves out a part.
 pub(crate) fn run(arguments: &Arguments) -> Result<bool> {
-    let release = Release::read(&root())?;
+    let release = Release::read(&repository_root())?;
     if !arguments.check {
         build_parts(&release, arguments)?;
         return Ok(true);

@@ -116,7 +116,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<bool> {
         }
         None => built_iosonde()?,
     };
-    let root = repository::root();
+    let root = repository::repository_root();
     let (mut files, sample) = make_pictures(&program)?;
     let document = fs::read_to_string(root.join(SAMPLE_DOCUMENT))
         .with_context(|| format!("reading {SAMPLE_DOCUMENT}"))?;
@@ -326,7 +326,7 @@ fn built_iosonde() -> Result<PathBuf> {
         ])
         .arg("--target-dir")
         .arg(&target)
-        .current_dir(repository::root())
+        .current_dir(repository::repository_root())
         .status()
         .context("starting cargo")?;
     ensure!(built.success(), "iosonde could not be built");
@@ -406,7 +406,7 @@ mod tests {
 
     #[test]
     fn documents_show_exactly_the_made_pictures() {
-        let root = repository::root();
+        let root = repository::repository_root();
         let mut texts = vec![fs::read_to_string(root.join("README.md")).unwrap()];
         for entry in fs::read_dir(root.join("docs")).unwrap() {
             let path = entry.unwrap().path();

@@ -62,7 +62,7 @@ pub(crate) struct Arguments {
 /// Checks the repository. True if all counts are those of the baseline.
 pub(crate) fn run(arguments: &Arguments) -> Result<bool> {
     let started = Instant::now();
-    let root = super::repository::root();
+    let root = super::repository::repository_root();
     let files = files::read_files(&root)?;
     if let Some(rule) = &arguments.list {
         check_rule_name(rule)?;
@@ -124,6 +124,7 @@ fn check(files: &[SourceFile], root: &Path) -> Result<Vec<TidyFinding>> {
         files.iter().map(|file| file.path.as_str()),
     ));
     findings.extend(names::check_types(&rust_files));
+    findings.extend(names::check_functions(&rust_files));
     findings.extend(crate_totals::check(&rust_files));
     findings.extend(imports::check(&rust_files));
     findings.extend(public_items::check(&rust_files));

@@ -83,7 +83,7 @@ impl JobModeOptions {
 pub(crate) fn run(words: &[OsString]) -> Result<(), AgentFailure> {
     let options = JobModeOptions::read(words)?;
     let interrupt = crate::serve::interrupt_on_signals()?;
-    let ended = match plan(&options) {
+    let ended = match read_plan(&options) {
         Ok(plan) => measure(&options, &plan, &interrupt),
         Err(failure) => {
             report_failure(&options, &failure);
@@ -92,7 +92,7 @@ pub(crate) fn run(words: &[OsString]) -> Result<(), AgentFailure> {
         }
     };
     if options.stay {
-        stay(&interrupt, REMINDER, &mut || {
+        wait_for_end(&interrupt, REMINDER, &mut || {
             // A closed standard output is ignored.
             let _ = print(&format!("{LOG_END_MARK}\n"));
         });
@@ -102,7 +102,7 @@ pub(crate) fn run(words: &[OsString]) -> Result<(), AgentFailure> {
 
 /// Waits for a signal, or the deadline of the Job. Repeats the end marker at the interval `every`:
 /// the kubelet rotates the log.
-fn stay(interrupt: &Interrupt, every: Duration, remind: &mut dyn FnMut()) {
+fn wait_for_end(interrupt: &Interrupt, every: Duration, remind: &mut dyn FnMut()) {
     let mut reminded = Instant::now();
     while !interrupt.is_requested() {
         thread::sleep(every.min(Duration::from_millis(100)));
@@ -162,7 +162,7 @@ fn expand_index(path: &Path, index: Option<u64>) -> PathBuf {
     text.replace(&format!("$({INDEX})"), &index).into()
 }
 
-fn plan(options: &JobModeOptions) -> Result<Plan, AgentFailure> {
+fn read_plan(options: &JobModeOptions) -> Result<Plan, AgentFailure> {
     let parsed = parse(std::slice::from_ref(&options.file), &SystemEnv::default())
         .map_err(|all| AgentFailure::new(2, all.render(false)))?;
     if !parsed.warnings.list.is_empty() {
@@ -216,7 +216,7 @@ fn job_file_error(failure: &AgentFailure) -> RunError {
 /// Prints the result lines, and keeps them if requested. A failure to keep them is only printed.
 fn publish_result(options: &JobModeOptions, last: &str) -> Result<(), AgentFailure> {
     if let Some(path) = &options.keep
-        && let Err(error) = keep(path, last)
+        && let Err(error) = replace_file(path, last)
     {
         let error = describe(&error);
         eprintln!("{}: the result is not kept: {error}", path.display());
@@ -225,7 +225,7 @@ fn publish_result(options: &JobModeOptions, last: &str) -> Result<(), AgentFailu
 }
 
 /// Writes and renames a file, so that a reader finds the whole file or none.
-fn keep(path: &Path, text: &str) -> io::Result<()> {
+fn replace_file(path: &Path, text: &str) -> io::Result<()> {
     let part = path.with_extension("part");
     std::fs::write(&part, text)?;
     std::fs::rename(&part, path)
@@ -262,7 +262,7 @@ fn run_on_volume(
         return (Err(refused), false);
     }
     if let Some(scratch) = &options.scratch
-        && let Err(error) = scratch::make(scratch)
+        && let Err(error) = scratch::create_scratch(scratch)
     {
         let failure = SystemFailure::from(&error);
         let cause = VolumeProblem::NoScratchDirectory { failure };
@@ -326,7 +326,7 @@ mod tests {
             file: "--no-such-option".into(),
             ..JobModeOptions::default()
         };
-        let failure = plan(&options).unwrap_err();
+        let failure = read_plan(&options).unwrap_err();
         let error = job_file_error(&failure);
         let log = format!("...\n{}", render_outcome(Err(error.clone())));
         let reported = read_outcome(&log).unwrap().unwrap_err();
@@ -339,7 +339,7 @@ mod tests {
     fn staying_pod_repeats_its_reminder_until_interrupted() {
         let interrupt = Interrupt::default();
         let mut reminders = 0;
-        stay(&interrupt, Duration::from_millis(1), &mut || {
+        wait_for_end(&interrupt, Duration::from_millis(1), &mut || {
             reminders += 1;
             if reminders == 3 {
                 interrupt.request();

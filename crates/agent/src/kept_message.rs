@@ -2,7 +2,7 @@
 
 use iosonde_result::interval::Interval;
 use iosonde_result::spill_list::BlockItem;
-use iosonde_result::wire::{AgentMessage, line};
+use iosonde_result::wire::{AgentMessage, json_line};
 use std::sync::Arc;
 
 /// Intervals, one per second, are kept in a form smaller than their line.
@@ -22,7 +22,7 @@ impl KeptMessage {
     pub(crate) fn line(&self) -> Arc<str> {
         match self {
             KeptMessage::Interval(interval) => {
-                line(&AgentMessage::Interval(Box::new((**interval).clone()))).into()
+                json_line(&AgentMessage::Interval(Box::new((**interval).clone()))).into()
             }
             KeptMessage::Line(line) => line.clone(),
         }

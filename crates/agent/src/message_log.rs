@@ -9,7 +9,7 @@ use iosonde_result::interval::{Interval, Intervals};
 use iosonde_result::observer::{Control, Observer, RunProgress, StartDecision};
 use iosonde_result::run::RunEvent;
 use iosonde_result::spill_list::SpillList;
-use iosonde_result::wire::{AgentMessage, ProgressReport, end_run, line};
+use iosonde_result::wire::{AgentMessage, ProgressReport, end_run, json_line};
 use iosonde_result::{run::RunResult, run_error::RunError};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering::Relaxed};
 use std::sync::{Arc, Condvar, Mutex, MutexGuard, PoisonError};
@@ -146,7 +146,7 @@ impl MessageLog {
             Err(_) => 0,
         };
         end_run(outcome, sent, &mut |message| {
-            let text = line(&message);
+            let text = json_line(&message);
             let mut state = self.state();
             state.messages.push(KeptMessage::Line(text.into()));
             state.is_running &= !matches!(message, AgentMessage::Done(_));
@@ -242,7 +242,7 @@ impl MessageLog {
     }
 
     fn add_message(&self, message: &AgentMessage) {
-        self.append(KeptMessage::Line(line(message).into()));
+        self.append(KeptMessage::Line(json_line(message).into()));
     }
 
     fn append(&self, message: KeptMessage) {
@@ -262,7 +262,7 @@ impl MessageLog {
 /// Adds the messages of a run.
 impl Observer for &MessageLog {
     fn progress(&mut self, progress: &RunProgress<'_>) -> Control {
-        let text = line(&AgentMessage::Progress(ProgressReport::from(progress)));
+        let text = json_line(&AgentMessage::Progress(ProgressReport::from(progress)));
         let mut state = self.state();
         state.progress = Some(text.into());
         state.progress_number += 1;
@@ -276,7 +276,7 @@ impl Observer for &MessageLog {
     }
 
     fn status(&mut self, so_far: &RunResult) {
-        let text = line(&AgentMessage::Status(Box::new(so_far.clone())));
+        let text = json_line(&AgentMessage::Status(Box::new(so_far.clone())));
         let mut state = self.state();
         state.status = Some(text.into());
         state.status_number += 1;
@@ -392,7 +392,7 @@ mod tests {
                     .into_iter()
                     .chain(event)
             });
-            let expected: Vec<_> = all.skip(have).map(|message| line(&message)).collect();
+            let expected: Vec<_> = all.skip(have).map(|message| json_line(&message)).collect();
             assert!(
                 found.iter().map(|line| &**line).eq(expected.iter()),
                 "{have}"

@@ -9,13 +9,13 @@ use iosonde_result::interval::Interval;
 use iosonde_result::observer::{Control, Observer, RunProgress};
 use iosonde_result::run::RunEvent;
 use iosonde_result::session::Session;
-use iosonde_result::wire::{AgentMessage, ProgressReport, end_run, line};
+use iosonde_result::wire::{AgentMessage, ProgressReport, end_run, json_line};
 use std::ffi::OsString;
 use std::io::{self, Write};
 
 /// Runs the plan. A plan whose jobs fail still has a result.
 pub(crate) fn run(words: &[OsString]) -> Result<(), AgentFailure> {
-    let plan = read(words).map_err(|problem| AgentFailure::new(2, problem))?;
+    let plan = read_plan(words).map_err(|problem| AgentFailure::new(2, problem))?;
     let interrupt = crate::serve::interrupt_on_signals()?;
     let runner = LocalRunner {
         interrupt,
@@ -36,11 +36,11 @@ pub(crate) fn run(words: &[OsString]) -> Result<(), AgentFailure> {
 }
 
 /// Reads the plan from the file or standard input. The caller ends its input.
-fn read(words: &[OsString]) -> Result<Plan, String> {
+fn read_plan(words: &[OsString]) -> Result<Plan, String> {
     let bytes = match words {
         [] => bounded_read::standard_input(TEXT_BYTES_MAX)
             .map_err(|error| format!("standard input: {}", describe(&error)))?,
-        [file] => bounded_read::file(file, TEXT_BYTES_MAX)
+        [file] => bounded_read::read_file(file, TEXT_BYTES_MAX)
             .map_err(|error| format!("{}: {}", file.to_string_lossy(), describe(&error)))?,
         _ => return Err("one file at most is read".to_owned()),
     };
@@ -51,7 +51,7 @@ fn print_message(message: &AgentMessage) {
     let mut out = io::stdout().lock();
     // A closed standard output is ignored: the run continues to its end.
     let _ = out
-        .write_all(line(message).as_bytes())
+        .write_all(json_line(message).as_bytes())
         .and_then(|()| out.flush());
 }
 

@@ -7,7 +7,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 /// Creates the directory. A panic removes it, because it aborts the agent without running drops.
-pub(crate) fn make(path: &Path) -> io::Result<()> {
+pub(crate) fn create_scratch(path: &Path) -> io::Result<()> {
     fs::create_dir_all(path)?;
     remove_on_panic(path.to_owned());
     Ok(())
@@ -58,7 +58,7 @@ mod tests {
     #[test]
     fn panic_of_any_thread_removes_the_scratch_directory() {
         if let Some(path) = std::env::var_os(CHILD).map(PathBuf::from) {
-            make(&path).unwrap();
+            create_scratch(&path).unwrap();
             fs::write(path.join("file"), "measured").unwrap();
             let ended = std::thread::spawn(|| panic!("by intention")).join();
             unreachable!("it goes on: {ended:?}");

@@ -20,7 +20,7 @@ use iosonde_machine::proc_root::System;
 use iosonde_result::machine::MachineSlice;
 use iosonde_result::session::Session;
 use iosonde_result::wire::{
-    AgentMessage, AgentRequest, LONGEST_REQUEST_BYTES, PROTOCOL, StopMode, line,
+    AgentMessage, AgentRequest, LONGEST_REQUEST_BYTES, PROTOCOL, StopMode, json_line,
 };
 use signal_hook::consts::{SIGINT, SIGTERM};
 use signal_hook::iterator::Signals;
@@ -186,7 +186,7 @@ pub(crate) fn run(options: &ServeOptions) -> Result<(), AgentFailure> {
 fn make_scratch(scratch: &Path, is_foreign: bool) -> Result<(), AgentFailure> {
     let made = match is_foreign {
         true => scratch::make_in_existing(scratch),
-        false => scratch::make(scratch),
+        false => scratch::create_scratch(scratch),
     };
     made.map_err(|error| {
         let error = scratch::creation_error(scratch, &error);
@@ -275,7 +275,7 @@ fn serve_client(shared: &Arc<ServerState>, stream: UnixStream) {
         protocol: PROTOCOL,
         program: program().to_owned(),
     };
-    client.send_line(&line(&hello));
+    client.send_line(&json_line(&hello));
     let sender = client.clone();
     thread::spawn(move || sender.follow());
     let mut requests = BufReader::new(read);
@@ -317,12 +317,12 @@ struct ClientConnection {
 impl ClientConnection {
     fn serve(self: &Arc<Self>, request: AgentRequest) {
         match request {
-            AgentRequest::Alive => self.send_line(&line(&AgentMessage::Alive)),
+            AgentRequest::Alive => self.send_line(&json_line(&AgentMessage::Alive)),
             AgentRequest::Look { path } => {
-                self.send_line(&line(&AgentMessage::Place(inspect_target(&path))))
+                self.send_line(&json_line(&AgentMessage::Place(inspect_target(&path))))
             }
             AgentRequest::InspectNode { root, near } => {
-                self.send_line(&line(&inspect_node(&root, near.as_deref())))
+                self.send_line(&json_line(&inspect_node(&root, near.as_deref())))
             }
             AgentRequest::Run {
                 run,
@@ -338,13 +338,13 @@ impl ClientConnection {
             // The client keeps the connection alive meanwhile, so its requests are read.
             AgentRequest::DropCaches => {
                 let client = self.clone();
-                thread::spawn(move || client.send_line(&line(&drop_caches())));
+                thread::spawn(move || client.send_line(&json_line(&drop_caches())));
             }
             AgentRequest::SharedFile { directory, step } => {
                 let client = self.clone();
                 thread::spawn(move || {
                     let reply = client.shared.shared_file.perform(&directory, &step);
-                    client.send_line(&line(&reply));
+                    client.send_line(&json_line(&reply));
                 });
             }
             AgentRequest::Logs => {
@@ -353,7 +353,7 @@ impl ClientConnection {
             }
             AgentRequest::Clock => {
                 let now_ns = self.shared.begun.elapsed().as_nanos() as u64;
-                self.send_line(&line(&AgentMessage::Clock { now_ns }));
+                self.send_line(&json_line(&AgentMessage::Clock { now_ns }));
             }
             AgentRequest::Sample => {
                 let mut disks = self.disks.lock().unwrap_or_else(PoisonError::into_inner);
@@ -362,7 +362,7 @@ impl ClientConnection {
                     None => MachineSlice::default(),
                 };
                 disks.get_or_insert_with(|| MachineSampler::begin(System::live()));
-                self.send_line(&line(&AgentMessage::Sample(Box::new(slice))));
+                self.send_line(&json_line(&AgentMessage::Sample(Box::new(slice))));
             }
             AgentRequest::Status { run } => self.shared.log.request_status(run),
             AgentRequest::Start { run, at_ns } => {
@@ -432,13 +432,13 @@ impl ClientConnection {
 
     fn send_logs(&self) {
         let logs = &self.shared.logs;
-        let sent = logs.send(&mut |message| self.send_line(&line(message)));
+        let sent = logs.send(&mut |message| self.send_line(&json_line(message)));
         let ended = sent.map_err(|error| (&error).into());
-        self.send_line(&line(&AgentMessage::LogsEnd(ended)));
+        self.send_line(&json_line(&AgentMessage::LogsEnd(ended)));
     }
 
     fn refuse(&self, problem: String) {
-        self.send_line(&line(&AgentMessage::Refused(problem)));
+        self.send_line(&json_line(&AgentMessage::Refused(problem)));
     }
 
     fn send_line(&self, text: &str) {

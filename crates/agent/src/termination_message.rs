@@ -2,7 +2,7 @@
 //! the container, where the client reads it, even without the right to read logs.
 
 use iosonde_result::run_error::RunError;
-use iosonde_result::wire::line;
+use iosonde_result::wire::json_line;
 use std::fs::OpenOptions;
 use std::io::{self, Write};
 use std::path::Path;
@@ -18,7 +18,7 @@ pub(crate) fn write(error: &RunError) {
 }
 
 fn write_to(path: &Path, error: &RunError) -> io::Result<()> {
-    let text = line(error);
+    let text = json_line(error);
     if text.len() > MESSAGE_BYTES_MAX {
         return Ok(());
     }

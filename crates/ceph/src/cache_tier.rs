@@ -6,7 +6,7 @@
 
 use crate::access::connect;
 use crate::error::CephError;
-use crate::made_pool::{PoolKind, all_pools, query, uri};
+use crate::made_pool::{PoolKind, all_pools, pool_uri, query};
 use crate::pool_layout::PoolLayout;
 use crate::sys::rados::RadosCluster;
 use iosonde_job::plan::CephAccess;
@@ -47,7 +47,7 @@ impl CacheTier {
     /// # Errors
     /// A pool without a tier, or a cluster that does not answer.
     pub fn find(pool: &str, access: &CephAccess) -> Result<CacheTier, RunError> {
-        let uri = uri(pool);
+        let uri = pool_uri(pool);
         let failed = |error: CephError| error.on(&uri);
         let cluster = connect(access).map_err(failed)?;
         let pools = all_pools(&cluster).map_err(failed)?;
@@ -105,7 +105,7 @@ impl CacheTier {
     /// A client without the rights, or a cluster that does not answer.
     pub fn change_to_read_proxy(&self) -> Result<Option<ChangedCacheMode>, RunError> {
         debug_assert!(self.is_restorable());
-        let failed = |error: CephError| error.on(&uri(&self.base));
+        let failed = |error: CephError| error.on(&pool_uri(&self.base));
         let cluster = connect(&self.access).map_err(failed)?;
         match set_mode(&cluster, &self.tier, READ_PROXY) {
             Ok(()) => Ok(Some(ChangedCacheMode {
@@ -133,9 +133,9 @@ impl ChangedCacheMode {
                     mode: self.mode.clone(),
                     errno,
                 };
-                RunError::unusable_target(uri(&self.tier), cause.into())
+                RunError::unusable_target(pool_uri(&self.tier), cause.into())
             }
-            None => error.on(&uri(&self.tier)),
+            None => error.on(&pool_uri(&self.tier)),
         })
     }
 }

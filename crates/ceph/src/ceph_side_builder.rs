@@ -63,8 +63,8 @@ impl ClusterStatus {
         // The state of a placement group is no evidence: with `norecover` it stays for ever.
         let recovering = is_moving(pgs);
         ClusterStatus {
-            fsid: text(&status["fsid"]),
-            health: text(&health["status"]),
+            fsid: value_text(&status["fsid"]),
+            health: value_text(&health["status"]),
             checks: checks(&health["checks"]),
             osds: OsdCounts {
                 total: count(&map["num_osds"]),
@@ -101,12 +101,12 @@ impl ClusterStatus {
         activity.looks += 1;
         activity.recovering += u32::from(self.recovering);
         activity.scrubbing += u32::from(self.scrubbing);
-        most(
+        raise_maximum(
             &mut activity.recovery_bytes_per_s,
             self.recovery_bytes_per_s,
         );
-        most(&mut activity.degraded_objects, self.degraded_objects);
-        most(&mut activity.misplaced_objects, self.misplaced_objects);
+        raise_maximum(&mut activity.degraded_objects, self.degraded_objects);
+        raise_maximum(&mut activity.misplaced_objects, self.misplaced_objects);
         for check in self.checks {
             side.take_check(check);
         }
@@ -152,7 +152,7 @@ fn is_moving(rates: &Value) -> bool {
 pub(crate) fn recovering_pools(answer: &Value) -> Vec<String> {
     let pools = answer.as_array().into_iter().flatten();
     let moving = pools.filter(|pool| is_moving(&pool["recovery_rate"]));
-    moving.map(|pool| text(&pool["pool_name"])).collect()
+    moving.map(|pool| value_text(&pool["pool_name"])).collect()
 }
 
 /// Returns number and name of the release, `18.2.4 reef`, from the answer to `version`.
@@ -168,7 +168,7 @@ pub(crate) fn release(answer: &Value) -> Option<String> {
     })
 }
 
-fn most(known: &mut u64, seen: u64) {
+fn raise_maximum(known: &mut u64, seen: u64) {
     *known = (*known).max(seen);
 }
 
@@ -184,7 +184,7 @@ fn checks(checks: &Value) -> Vec<String> {
 
 /// Pool of this name, from the answer to `osd pool ls detail`. For an erasure code, `profile`
 /// queries the profile.
-pub(crate) fn pool(
+pub(crate) fn ceph_pool(
     pools: &Value,
     name: &str,
     profile: impl FnOnce(&str) -> Option<Value>,
@@ -193,7 +193,7 @@ pub(crate) fn pool(
     let found = all.iter().find(|pool| pool["pool_name"] == name)?;
     let redundancy = match found["type"].as_u64() {
         Some(3) => {
-            let name = text(&found["erasure_code_profile"]);
+            let name = value_text(&found["erasure_code_profile"]);
             let profile = profile(&name);
             let chunks = profile.as_ref().and_then(|profile| {
                 let number = |key: &str| profile[key].as_str()?.parse().ok();
@@ -234,13 +234,13 @@ fn cache_tier(all: &[Value], pool: &Value) -> Option<String> {
     let tier = all.iter().find(id)?;
     Some(format!(
         "{} ({})",
-        text(&tier["pool_name"]),
-        text(&tier["cache_mode"])
+        value_text(&tier["pool_name"]),
+        value_text(&tier["cache_mode"])
     ))
 }
 
 /// Commit and apply latencies in nanoseconds by OSD, from the answer to `osd perf`.
-pub(crate) fn perf(answer: &Value) -> BTreeMap<u32, (u64, u64)> {
+pub(crate) fn osd_latencies(answer: &Value) -> BTreeMap<u32, (u64, u64)> {
     // Before Nautilus, the list was not nested.
     let list = match &answer["osdstats"]["osd_perf_infos"] {
         Value::Null => &answer["osd_perf_infos"],
@@ -260,7 +260,7 @@ pub(crate) fn perf(answer: &Value) -> BTreeMap<u32, (u64, u64)> {
 }
 
 /// Client operations of an OSD, from its answer to `perf dump`.
-pub(crate) fn ops(answer: &Value) -> Option<OsdOps> {
+pub(crate) fn osd_operations(answer: &Value) -> Option<OsdOps> {
     let latency = &answer["osd"]["op_latency"];
     Some(OsdOps {
         count: latency["avgcount"].as_u64()?,
@@ -301,7 +301,7 @@ pub(crate) fn latencies(
     found
 }
 
-fn text(value: &Value) -> String {
+fn value_text(value: &Value) -> String {
     value.as_str().unwrap_or_default().to_owned()
 }
 

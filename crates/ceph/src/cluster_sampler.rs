@@ -273,7 +273,7 @@ impl ClusterSamples {
         };
         let mut found = Vec::new();
         for name in &names {
-            found.extend(side::pool(&all, name, |profile| {
+            found.extend(side::ceph_pool(&all, name, |profile| {
                 let command = format!(r#"osd erasure-code-profile get", "name": "{profile}"#);
                 self.mon_answer("an erasure code", &command)
             }));
@@ -373,7 +373,9 @@ impl ClusterSamples {
             });
             match answer {
                 Ok(Ok(answer)) => {
-                    if let Some(ops) = parsed(&answer).and_then(|answer| side::ops(&answer)) {
+                    if let Some(ops) =
+                        parsed(&answer).and_then(|answer| side::osd_operations(&answer))
+                    {
                         found.insert(osd, ops);
                     }
                 }
@@ -394,7 +396,9 @@ impl ClusterSamples {
         self.sample_status();
         let after = self.osd_ops();
         let perf = self.mon_answer("osd perf", "osd perf");
-        let perf = perf.map(|answer| side::perf(&answer)).unwrap_or_default();
+        let perf = perf
+            .map(|answer| side::osd_latencies(&answer))
+            .unwrap_or_default();
         self.side.osd_latency = side::latencies(&self.before, &after, &perf);
         if self.side.pools().any(|pool| pool.cache_tier.is_some()) {
             self.side.cache_tier = side::tier_activity(&self.before, &after);

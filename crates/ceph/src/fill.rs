@@ -41,7 +41,7 @@ fn chunks((file, range): &Gap) -> impl Iterator<Item = Gap> {
 }
 
 /// Writes all gaps. `written` is called with the total bytes so far.
-pub(crate) fn fill(
+pub(crate) fn fill_gaps(
     backend: &mut dyn RemoteIo,
     gaps: &[Gap],
     interrupt: &Interrupt,

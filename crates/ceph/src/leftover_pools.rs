@@ -3,7 +3,7 @@
 
 use crate::access::connect;
 use crate::error::{CephAction, CephError};
-use crate::made_pool::{all_pools, delete_or_name, pool_facts, query, uri};
+use crate::made_pool::{all_pools, delete_or_name, pool_facts, pool_uri, query};
 use crate::pool_facts::{PoolFacts, find_pool, has_manager, is_in_use};
 use crate::pool_owner::{PoolOwner, find_owner};
 use crate::sys::rados::RadosCluster;
@@ -35,7 +35,7 @@ pub fn remove_leftover_pools(access: &CephAccess) -> Result<LeftoverPools, RunEr
     let pools = all_pools(&cluster).map_err(failed)?;
     let mut leftovers = LeftoverPools::default();
     for (pool, facts) in made_pools(&pools) {
-        let owner = find_owner(&cluster, &pool).map_err(|error| error.on(&uri(&pool)))?;
+        let owner = find_owner(&cluster, &pool).map_err(|error| error.on(&pool_uri(&pool)))?;
         match owner {
             PoolOwner::Unknown => leftovers.unknown.push(pool),
             PoolOwner::Gone if !has_client_io(&cluster, &pool)? => {
@@ -54,7 +54,7 @@ pub fn remove_leftover_pools(access: &CephAccess) -> Result<LeftoverPools, RunEr
 /// # Errors
 /// A pool that `--make-pool` did not make or that is in use, or a cluster that refuses the removal.
 pub fn remove_made_pool(pool: &str, access: &CephAccess) -> Result<bool, RunError> {
-    let uri = uri(pool);
+    let uri = pool_uri(pool);
     let failed = |error: CephError| error.on(&uri);
     let cluster = connect(access).map_err(failed)?;
     let found = pool_facts(&cluster, pool).map_err(failed)?;
@@ -105,7 +105,7 @@ fn made_pools(pools: &Value) -> Vec<(String, PoolFacts)> {
 
 /// Whether clients did I/O on a pool in the last seconds, as far as a manager reports it.
 fn has_client_io(cluster: &RadosCluster, pool: &str) -> Result<bool, RunError> {
-    let failed = |error: CephError| error.on(&uri(pool));
+    let failed = |error: CephError| error.on(&pool_uri(pool));
     let status = query(cluster, &json!({"prefix": "status", "format": "json"})).map_err(failed)?;
     if !has_manager(&status) {
         return Ok(false);

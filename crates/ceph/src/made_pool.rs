@@ -82,7 +82,7 @@ impl MadePool {
         access: &CephAccess,
         interrupt: &Interrupt,
     ) -> Result<MadePool, RunError> {
-        let uri = uri(new.pool);
+        let uri = pool_uri(new.pool);
         let failed = |error: CephError| error.on(&uri);
         let cluster = connect(access).map_err(failed)?;
         refuse_errors_of_cluster(&cluster, &uri)?;
@@ -145,7 +145,7 @@ impl MadePool {
     /// # Errors
     /// A cluster that does not answer, or refuses the removal.
     pub fn remove(&self) -> Result<(), RunError> {
-        let uri = uri(&self.pool);
+        let uri = pool_uri(&self.pool);
         let failed = |error: CephError| error.on(&uri);
         let cluster = connect_to_remove(&self.access).map_err(failed)?;
         let Some(facts) = pool_facts(&cluster, &self.pool).map_err(failed)? else {
@@ -180,7 +180,7 @@ pub(crate) fn refuse_errors_of_cluster(cluster: &RadosCluster, uri: &str) -> Res
     }
 }
 
-pub(crate) fn uri(pool: &str) -> String {
+pub(crate) fn pool_uri(pool: &str) -> String {
     format!("rados://{pool}")
 }
 
@@ -190,7 +190,7 @@ fn pool_exists(pool: &str, is_made: bool) -> RunError {
         pool: pool.to_owned(),
         is_made,
     };
-    RunError::unusable_target(uri(pool), cause.into())
+    RunError::unusable_target(pool_uri(pool), cause.into())
 }
 
 /// Prepares a new pool for I/O, and gives it its name. Fails if another pool has that name.
@@ -201,7 +201,7 @@ fn prepare_and_rename(
     rule: Option<&str>,
     interrupt: &Interrupt,
 ) -> Result<(PoolFacts, RadosWatch), RunError> {
-    let failed = |error: CephError| error.on(&uri(name));
+    let failed = |error: CephError| error.on(&pool_uri(name));
     let facts = set_up(cluster, unnamed, rule).map_err(failed)?;
     let is_active = wait_until_active(cluster, (unnamed.pool, facts.pgs), interrupt);
     if !is_active.map_err(failed)? {
@@ -209,7 +209,7 @@ fn prepare_and_rename(
             wait_s: ACTIVE_WAIT.as_secs(),
             size: facts.size,
         };
-        return Err(RunError::unusable_target(uri(name), cause.into()));
+        return Err(RunError::unusable_target(pool_uri(name), cause.into()));
     }
     let owner = own_pool(cluster, unnamed.pool).map_err(failed)?;
     let command = json!({
@@ -336,9 +336,9 @@ pub(crate) fn delete_or_name(
                 errno,
                 said,
             };
-            RunError::unusable_target(uri(pool), cause.into())
+            RunError::unusable_target(pool_uri(pool), cause.into())
         }
-        other => other.on(&uri(pool)),
+        other => other.on(&pool_uri(pool)),
     })
 }
 

@@ -24,7 +24,7 @@ impl DaemonMetadata {
         this_host: &str,
         link_mbit_per_s: impl Fn(&str) -> Option<u64>,
     ) -> CephHardware {
-        let osds: Vec<&Value> = list(&self.osds).collect();
+        let osds: Vec<&Value> = answer_list(&self.osds).collect();
         let is_bluestore = |osd: &&&Value| osd["osd_objectstore"] == "bluestore";
         let contents = [OsdDeviceContent::Db, OsdDeviceContent::Wal];
         CephHardware {
@@ -40,7 +40,7 @@ impl DaemonMetadata {
     }
 }
 
-fn list(answer: &Value) -> impl Iterator<Item = &Value> {
+fn answer_list(answer: &Value) -> impl Iterator<Item = &Value> {
     answer.as_array().into_iter().flatten()
 }
 
@@ -52,7 +52,7 @@ fn number(count: usize) -> u32 {
 fn device_classes(tree: &Value) -> BTreeMap<String, u32> {
     let mut classes = BTreeMap::new();
     let mut seen = BTreeSet::new();
-    for node in list(&tree["nodes"]).filter(|node| node["type"] == "osd") {
+    for node in answer_list(&tree["nodes"]).filter(|node| node["type"] == "osd") {
         // An OSD may lie below several roots.
         if seen.insert(node["id"].as_i64()) {
             let class = node["device_class"].as_str().filter(|it| !it.is_empty());
@@ -118,7 +118,7 @@ fn shared_hosts(osds: &[&Value], others: &[(&'static str, Value)]) -> Vec<Shared
     }
     let of_host = |host: &str| -> Vec<String> {
         let daemons = others.iter().flat_map(|(kind, answer)| {
-            let there = list(answer).filter(move |daemon| daemon["hostname"] == *host);
+            let there = answer_list(answer).filter(move |daemon| daemon["hostname"] == *host);
             there.filter_map(move |daemon| Some(format!("{kind}.{}", daemon["name"].as_str()?)))
         });
         daemons.collect()
@@ -137,11 +137,12 @@ fn networks(
     this_host: &str,
     link_mbit_per_s: impl Fn(&str) -> Option<u64>,
 ) -> Vec<OsdNetwork> {
-    let has_address = |osd: &&Value| ip(&osd["front_addr"]).is_some();
+    let has_address = |osd: &&Value| ip_address(&osd["front_addr"]).is_some();
     if !osds.iter().any(has_address) {
         return Vec::new();
     }
-    let is_separate = |osd: &&Value| ip(&osd["front_addr"]) != ip(&osd["back_addr"]);
+    let is_separate =
+        |osd: &&Value| ip_address(&osd["front_addr"]) != ip_address(&osd["back_addr"]);
     let network = |role: OsdNetworkRole, key: &str| {
         let mut interfaces = BTreeSet::new();
         let mut speed: Option<u64> = None;
@@ -169,7 +170,7 @@ fn networks(
 }
 
 /// IP address in a daemon's address, e.g. `[v2:10.0.0.1:6800/7,v1:10.0.0.1:6801/7]`.
-fn ip(address: &Value) -> Option<&str> {
+fn ip_address(address: &Value) -> Option<&str> {
     let first = address
         .as_str()?
         .trim_start_matches('[')

@@ -203,7 +203,7 @@ impl PoolFiles {
             false,
         )
         .draining_on(interrupt);
-        fill::fill(&mut backend, &gaps, interrupt, written)
+        fill::fill_gaps(&mut backend, &gaps, interrupt, written)
             .map_err(|error| error.into_error(|file| self.uri(&names[file as usize])))?;
         for file in self.files.values_mut() {
             file.written.append(&mut file.missing);

@@ -1,7 +1,7 @@
 //! Uploads the agent into a pod whose image has none.
 
 use crate::api;
-use crate::connection::{BUFFER_BYTES, SILENCE, UPLOAD, exec, read_to_end};
+use crate::connection::{BUFFER_BYTES, SILENCE, UPLOAD, exec_in_pod, read_to_end};
 use crate::node_readiness::{NodeReadiness, node_not_ready};
 use crate::options::{AgentProgram, arch_of_machine};
 use crate::pod_command::{Printed, output_of};
@@ -90,7 +90,7 @@ pub(crate) async fn send_agent(
     for attempt in 0.. {
         let directory = objects.agent_directory(pod);
         let script = receive(directory, agent.bytes.len(), &sha256, attempt);
-        match timeout_at(deadline, send(objects, pod, &script, agent.bytes)).await {
+        match timeout_at(deadline, send_bytes(objects, pod, &script, agent.bytes)).await {
             Ok(Ok(Some(said))) if said.trim() == "sent" => return Ok(()),
             Ok(Ok(Some(said))) => return Err(not_sent(said.trim())),
             Ok(Ok(None)) => last = None,
@@ -142,13 +142,13 @@ fn receive(directory: &str, bytes: usize, sha256: &str, attempt: u32) -> String 
 }
 
 /// Returns the answer of the pod to the upload, or `None` if the connection broke before it.
-async fn send(
+async fn send_bytes(
     objects: &RunObjects,
     pod: &str,
     script: &str,
     bytes: &[u8],
 ) -> Result<Option<String>, kube::Error> {
-    let mut process = exec(objects, pod, &["sh", "-c", script], true).await?;
+    let mut process = exec_in_pod(objects, pod, &["sh", "-c", script], true).await?;
     let (stdin, stdout) = (process.stdin(), process.stdout());
     let said = match stdin {
         Some(stdin) => answer(stdin, bytes, stdout, (SILENCE, ANSWER_TIMEOUT)).await,

@@ -48,7 +48,7 @@ pub fn attach<'w>(
     (watch.tell)(SetupEvent::Waiting("the cluster's answer"));
     let (objects, known, pods) = runtime.block_on(async {
         let cluster = KubeCluster::connect(options).await?;
-        let mut objects = find(cluster, run_id_from_job_name(run)).await?;
+        let mut objects = find_run(cluster, run_id_from_job_name(run)).await?;
         judge_rights_to_attach(&objects.cluster, true).await?;
         let running = running_pods(&objects).await?;
         objects.agent = running.first().map(agent).unwrap_or_default();
@@ -120,7 +120,7 @@ async fn taken(objects: &RunObjects, pod: &Pod) -> Result<StartedPod, RunError> 
 }
 
 /// Finds the run in the selected namespace, or else in all that this user may list.
-async fn find(mut cluster: KubeCluster, id: &str) -> Result<RunObjects, RunError> {
+async fn find_run(mut cluster: KubeCluster, id: &str) -> Result<RunObjects, RunError> {
     let job = job_name(id);
     let objects = |cluster: KubeCluster, job: String| RunObjects {
         cluster,
@@ -239,7 +239,7 @@ mod tests {
                 "allowed": may_all, "incomplete": false, "nonResourceRules": [],
                 "resourceRules": []}})),
         });
-        let found = runtime.block_on(find(objects.cluster.clone(), "0a1b2c3d"));
+        let found = runtime.block_on(find_run(objects.cluster.clone(), "0a1b2c3d"));
         found.err().expect("no run")
     }
 
@@ -275,7 +275,7 @@ mod tests {
                 _ if request.contains("/namespaces/") || everywhere == 200 => list(&[]),
                 _ => ApiAnswer::Status(everywhere),
             });
-            let found = runtime.block_on(find(objects.cluster.clone(), "0a1b2c3d"));
+            let found = runtime.block_on(find_run(objects.cluster.clone(), "0a1b2c3d"));
             let obstacle = ClusterObstacle::NoSuchRun {
                 run: "0a1b2c3d".to_owned(),
                 known: Vec::new(),

@@ -78,7 +78,7 @@ pub(crate) fn annotation<'a>(pod: &'a Pod, key: &str) -> Option<&'a str> {
     all.get(key).map(String::as_str)
 }
 
-fn name(pod: &Pod) -> &str {
+fn pod_name(pod: &Pod) -> &str {
     pod.metadata.name.as_deref().unwrap_or_default()
 }
 
@@ -127,11 +127,11 @@ impl ResultCollector {
         loop {
             if let Some(pods) = self.list_pods(&mut last_answer).await? {
                 for pod in &pods {
-                    if !results.contains_key(name(pod))
+                    if !results.contains_key(pod_name(pod))
                         && let Some(result) =
                             unless_interrupted(watch.interrupts, self.read_result(pod)).await?
                     {
-                        results.insert(name(pod).to_owned(), (pod.clone(), result));
+                        results.insert(pod_name(pod).to_owned(), (pod.clone(), result));
                     }
                 }
                 // The count never falls: pods that are removed meanwhile still belong to the whole.
@@ -200,7 +200,7 @@ impl ResultCollector {
             Err(error) if api::is_away(&error) || api::is_missing(&error) => return Ok(None),
             Err(kube::Error::Api(status)) if status.code == 400 => return Ok(None),
             Err(error) => {
-                let pod = name(pod).to_owned();
+                let pod = pod_name(pod).to_owned();
                 return Err(api::failed(ClusterRequest::ReadLog { pod }, &error));
             }
         };
@@ -216,7 +216,7 @@ impl ResultCollector {
                     return Ok(None);
                 };
                 let Some(outcome) = read_outcome(&kept) else {
-                    return Err(lost(pod, FailureCondition::KeptResultInvalid));
+                    return Err(lost_pod_error(pod, FailureCondition::KeptResultInvalid));
                 };
                 (kept, Some(outcome))
             }
@@ -228,13 +228,13 @@ impl ResultCollector {
                 is_cut: was_cut_short(&log),
             })),
             Some(Err(_)) if was_cut_short(&log) => Err(self.why_cut(pod).await),
-            Some(Err(error)) => Err(lost(
+            Some(Err(error)) => Err(lost_pod_error(
                 pod,
                 FailureCondition::JobRefused {
                     error: Box::new(error),
                 },
             )),
-            None if has_ended => Err(lost(pod, why_ended(pod, &log))),
+            None if has_ended => Err(lost_pod_error(pod, why_ended(pod, &log))),
             None => Ok(None),
         }
     }
@@ -262,7 +262,7 @@ impl ResultCollector {
             tail_lines,
             ..LogParams::default()
         };
-        self.pods().logs(name(pod), &params).await
+        self.pods().logs(pod_name(pod), &params).await
     }
 
     /// Observes each pod with its events and its Job, if this user may read them.
@@ -310,7 +310,7 @@ impl ResultCollector {
             }
             _ => FailureCondition::TerminatedEarly,
         };
-        lost(pod, condition)
+        lost_pod_error(pod, condition)
     }
 }
 
@@ -341,7 +341,7 @@ fn notes<'a>(results: impl Iterator<Item = &'a (Pod, CollectedPod)> + Clone) -> 
             .map(|(pod, _)| {
                 format!(
                     "{} was started again: this is the result of its last run",
-                    name(pod)
+                    pod_name(pod)
                 )
             }),
     );
@@ -372,8 +372,8 @@ fn why_ended(pod: &Pod, log: &str) -> FailureCondition {
     }
 }
 
-fn lost(pod: &Pod, condition: FailureCondition) -> RunError {
-    RunError::lost(FailedObject::named_pod(name(pod)), condition)
+fn lost_pod_error(pod: &Pod, condition: FailureCondition) -> RunError {
+    RunError::lost(FailedObject::named_pod(pod_name(pod)), condition)
 }
 
 #[cfg(test)]

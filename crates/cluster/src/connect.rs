@@ -52,7 +52,7 @@ impl KubeCluster {
             Ok(file) => {
                 refuse_unknown_context(&file, options.context.as_deref())?;
                 let context = options.context.clone().or(file.current_context.clone());
-                let said = proxy::said(&file, options.context.as_deref());
+                let said = proxy::proxy_url(&file, options.context.as_deref());
                 let config = Config::from_custom_kubeconfig(file, &wanted).await;
                 let config = config.map_err(|error| {
                     let is_proxy_invalid = is_proxy_invalid_in_config(&error);

@@ -7,7 +7,9 @@ use crate::run_objects::RunObjects;
 use iosonde_job::read_json;
 use iosonde_result::run_error::pod_failure::{FailedObject, FailureCondition};
 use iosonde_result::run_error::{ClusterRequest, RunError};
-use iosonde_result::wire::{AgentMessage, AgentRequest, LONGEST_MESSAGE_BYTES, PROTOCOL, line};
+use iosonde_result::wire::{
+    AgentMessage, AgentRequest, LONGEST_MESSAGE_BYTES, PROTOCOL, json_line,
+};
 use kube::api::{AttachParams, AttachedProcess};
 use std::sync::mpsc::{Receiver, SyncSender, TrySendError, sync_channel};
 use std::time::Duration;
@@ -46,7 +48,7 @@ pub(crate) async fn read_to_end(from: Option<impl AsyncRead + Unpin>, text: &mut
     }
 }
 
-pub(crate) async fn exec(
+pub(crate) async fn exec_in_pod(
     objects: &RunObjects,
     pod: &str,
     command: &[&str],
@@ -118,7 +120,9 @@ impl AgentCall {
     async fn call(objects: &RunObjects, pod: &str) -> Result<AgentCall, kube::Error> {
         let (agent, socket) = (objects.agent_program(pod), objects.agent_socket(pod));
         let command = [agent.as_str(), "call", "--socket", &socket];
-        exec(objects, pod, &command, false).await.map(AgentCall)
+        exec_in_pod(objects, pod, &command, false)
+            .await
+            .map(AgentCall)
     }
 }
 
@@ -155,7 +159,7 @@ impl Connection {
         let signal = objects.event_signal.clone();
         let queue = EventSender { sender, signal };
         if let Some(stdin) = process.0.stdin() {
-            tokio::spawn(ask(stdin, to_ask));
+            tokio::spawn(write_requests(stdin, to_ask));
         }
         let mut from = match process.0.stdout() {
             Some(stdout) => BufReader::new(stdout),
@@ -206,7 +210,7 @@ impl Connection {
 
     /// Sends a request. A closed connection is reported by the receiver, not here.
     pub(crate) fn ask(&self, request: &AgentRequest) {
-        let text = line(request);
+        let text = json_line(request);
         debug_assert_eq!(text.matches('\n').count(), 1, "one request per line");
         let _ = self.asked.send(text);
     }
@@ -329,7 +333,7 @@ async fn keep_agent_alive(objects: &RunObjects, pod: &str) {
         };
         let (_open, nothing) = unbounded_channel();
         tokio::select! {
-            () = ask(stdin, nothing) => {}
+            () = write_requests(stdin, nothing) => {}
             () = read_all(BufReader::new(stdout)) => {}
         }
     }
@@ -410,12 +414,12 @@ impl<R: AsyncBufRead + Unpin> MessageLines<R> {
     }
 }
 
-async fn ask(mut stdin: impl AsyncWrite + Unpin, mut to_ask: UnboundedReceiver<String>) {
+async fn write_requests(mut stdin: impl AsyncWrite + Unpin, mut to_ask: UnboundedReceiver<String>) {
     loop {
         let text = match timeout(ALIVE, to_ask.recv()).await {
             Ok(Some(text)) => text,
             Ok(None) => return,
-            Err(_) => line(&AgentRequest::Alive),
+            Err(_) => json_line(&AgentRequest::Alive),
         };
         let written = stdin.write_all(text.as_bytes()).await;
         if written.is_err() || stdin.flush().await.is_err() {

@@ -181,7 +181,7 @@ impl ObservedPod {
         let Some(pod) = &self.pod else {
             return PodState::Waiting(AwaitedStep::PodCreation.into());
         };
-        if node(pod).is_none() {
+        if node_name(pod).is_none() {
             return PodState::Waiting(AwaitedStep::Node.into());
         }
         let unbound = self.claims.iter().find(|claim| phase(claim) != "Bound");
@@ -354,7 +354,7 @@ fn phase(claim: &PersistentVolumeClaim) -> &str {
         .unwrap_or("Pending")
 }
 
-fn node(pod: &Pod) -> Option<&str> {
+fn node_name(pod: &Pod) -> Option<&str> {
     pod.spec.as_ref()?.node_name.as_deref()
 }
 

@@ -38,7 +38,7 @@ const FIRST_CLIENT_TIMEOUT_S: u32 = 600;
 /// Most bytes of the output of a script that starts an agent.
 const START_OUTPUT_BYTES_MAX: u64 = 1 << 20;
 
-fn name(pod: &Pod) -> &str {
+fn pod_name(pod: &Pod) -> &str {
     pod.metadata.name.as_deref().unwrap_or_default()
 }
 
@@ -94,7 +94,9 @@ impl ClusterRunner<'_> {
         started: Vec<StartedPod>,
         pods: &[Pod],
     ) -> PodSet {
-        let first = pods.first().and_then(|pod| objects.selected_pod(name(pod)));
+        let first = pods
+            .first()
+            .and_then(|pod| objects.selected_pod(pod_name(pod)));
         let path = first.map_or(String::new(), |pod| pod.path.clone());
         let claim = first.and_then(|pod| pod.claim.clone());
         let labels = runtime.block_on(labels_of_claim(&objects, claim.as_deref()));
@@ -118,7 +120,9 @@ impl ClusterRunner<'_> {
         objects: &RunObjects,
         pods: &[Pod],
     ) -> Result<(RunObjects, Vec<StartedPod>), RunError> {
-        let finding = pods.iter().map(|pod| find_directory(objects, name(pod)));
+        let finding = pods
+            .iter()
+            .map(|pod| find_directory(objects, pod_name(pod)));
         // All are awaited: a script that goes on would create a directory after the removal.
         let directories = join_all(finding).await.into_iter();
         let directories: Vec<String> = directories.collect::<Result<_, _>>()?;
@@ -128,7 +132,7 @@ impl ClusterRunner<'_> {
             None => return Ok((objects.clone(), Vec::new())),
         };
         for (pod, directory) in pods.iter().zip(directories) {
-            if let Some(selected) = selected.pods.get_mut(name(pod)) {
+            if let Some(selected) = selected.pods.get_mut(pod_name(pod)) {
                 selected.agent_directory = directory;
             }
         }
@@ -142,7 +146,7 @@ impl ClusterRunner<'_> {
     }
 
     async fn start_agent(&self, objects: &RunObjects, pod: &Pod) -> Result<StartedPod, RunError> {
-        let pod_name = name(pod);
+        let pod_name = pod_name(pod);
         let Some(selected) = objects.selected_pod(pod_name) else {
             return Err(not_started(pod_name, "the pod is gone".to_owned()));
         };

@@ -28,7 +28,7 @@ pub fn carries_agent(image: &str) -> bool {
 /// # Errors
 /// If the archive cannot be built.
 pub fn archive(agent: &AgentProgram<'_>, reference: &str) -> io::Result<Vec<u8>> {
-    let layer = tar(&[(NAME, 0o755, agent.bytes)])?;
+    let layer = tar_archive(&[(NAME, 0o755, agent.bytes)])?;
     debug_assert_eq!(layer.len() % TAR_BLOCK_BYTES, 0);
     let config = json!({
         "architecture": agent.arch,
@@ -50,14 +50,14 @@ pub fn archive(agent: &AgentProgram<'_>, reference: &str) -> io::Result<Vec<u8>>
         "Layers": ["layer.tar"],
     }])
     .to_string();
-    tar(&[
+    tar_archive(&[
         ("manifest.json", 0o644, manifest.as_bytes()),
         (&config_name, 0o644, config.as_bytes()),
         ("layer.tar", 0o644, &layer),
     ])
 }
 
-fn tar(files: &[(&str, u32, &[u8])]) -> io::Result<Vec<u8>> {
+fn tar_archive(files: &[(&str, u32, &[u8])]) -> io::Result<Vec<u8>> {
     let mut archive = tar::Builder::new(Vec::new());
     for (name, mode, bytes) in files {
         let mut header = tar::Header::new_gnu();

@@ -61,7 +61,7 @@ pub(crate) async fn enter(
         }
         match namespace_api(cluster).get_opt(name).await.map_err(failed)? {
             None => {
-                if make(cluster, id).await.map_err(failed)? {
+                if create_namespace(cluster, id).await.map_err(failed)? {
                     return Ok(());
                 }
             }
@@ -82,7 +82,7 @@ pub(crate) async fn enter(
 }
 
 /// Creates the namespace. Returns `false` if it already exists.
-async fn make(cluster: &KubeCluster, id: &str) -> Result<bool, kube::Error> {
+async fn create_namespace(cluster: &KubeCluster, id: &str) -> Result<bool, kube::Error> {
     let name = &cluster.namespace;
     let owned = |all: &[(&str, &str)]| {
         let owned = all
@@ -145,7 +145,7 @@ pub(crate) async fn leave(
             resource,
             error,
         };
-        left(name, request.condition())
+        left_namespace_error(name, request.condition())
     };
     let begun = Instant::now();
     let mut waited_for = own.map(str::to_owned);
@@ -163,13 +163,13 @@ pub(crate) async fn leave(
             }
         };
         if is_going(&there) {
-            return gone(cluster, &there, is_wanted).await;
+            return wait_until_gone(cluster, &there, is_wanted).await;
         }
         match inhabitant(cluster, &there).await {
             Ok(Some(Inhabitant::Run)) => return Ok(false),
             Ok(Some(Inhabitant::Other { kind, name: other })) => {
                 let condition = FailureCondition::ForeignObject { kind, name: other };
-                return Err(left(name, condition));
+                return Err(left_namespace_error(name, condition));
             }
             Ok(None) => {}
             Err(error) => {
@@ -187,14 +187,14 @@ pub(crate) async fn leave(
             let entered = Instant::now();
             while entered.elapsed() < ENTRY {
                 if !is_wanted() {
-                    return Err(left(name, FailureCondition::OtherRun));
+                    return Err(left_namespace_error(name, FailureCondition::OtherRun));
                 }
                 tokio::time::sleep(POLL_INTERVAL).await;
             }
             continue;
         }
         match remove(cluster, &there).await {
-            Ok(()) => return gone(cluster, &there, is_wanted).await,
+            Ok(()) => return wait_until_gone(cluster, &there, is_wanted).await,
             // The namespace was modified since it was read.
             Err(error) if api::is_conflict(&error) && begun.elapsed() < REMOVAL && is_wanted() => {}
             Err(error) => return Err(failed(error, "delete", "namespaces")),
@@ -203,7 +203,7 @@ pub(crate) async fn leave(
 }
 
 /// Like [`leave`], for a failed start. A namespace that only this run entered is removed unchecked.
-pub(crate) async fn undo(
+pub(crate) async fn undo_entry(
     cluster: &KubeCluster,
     id: &str,
     is_wanted: &dyn Fn() -> bool,
@@ -222,7 +222,7 @@ pub(crate) async fn undo(
         && newest(there) == Some(id)
         && remove(cluster, there).await.is_ok()
     {
-        return gone(cluster, there, is_wanted).await.map(drop);
+        return wait_until_gone(cluster, there, is_wanted).await.map(drop);
     }
     leave(cluster, Some(id), is_wanted).await.map(drop)
 }
@@ -243,7 +243,7 @@ async fn remove(cluster: &KubeCluster, there: &Namespace) -> Result<(), kube::Er
 }
 
 /// Waits until the namespace is gone, or replaced by another of the same name.
-async fn gone(
+async fn wait_until_gone(
     cluster: &KubeCluster,
     there: &Namespace,
     is_wanted: &dyn Fn() -> bool,
@@ -260,14 +260,17 @@ async fn gone(
         }
         if !is_wanted() {
             let object = RemainingObject::Namespace;
-            return Err(left(name, FailureCondition::RemovalInterrupted { object }));
+            return Err(left_namespace_error(
+                name,
+                FailureCondition::RemovalInterrupted { object },
+            ));
         }
         if begun.elapsed() > REMOVAL {
             let condition = FailureCondition::StillThere {
                 object: RemainingObject::Namespace,
                 seconds: Some(REMOVAL.as_secs()),
             };
-            return Err(left(name, condition));
+            return Err(left_namespace_error(name, condition));
         }
         tokio::time::sleep(POLL_INTERVAL).await;
     }
@@ -311,13 +314,13 @@ async fn inhabitant(
         found::<Job>(cluster),
         found::<Pod>(cluster),
         found::<PersistentVolumeClaim>(cluster),
-        seen::<CronJob>(cluster),
-        seen::<StatefulSet>(cluster),
-        seen::<Deployment>(cluster),
-        seen::<DaemonSet>(cluster),
-        seen::<Service>(cluster),
-        seen::<ConfigMap>(cluster),
-        seen::<Secret>(cluster),
+        find_listable::<CronJob>(cluster),
+        find_listable::<StatefulSet>(cluster),
+        find_listable::<Deployment>(cluster),
+        find_listable::<DaemonSet>(cluster),
+        find_listable::<Service>(cluster),
+        find_listable::<ConfigMap>(cluster),
+        find_listable::<Secret>(cluster),
     )?;
     let (jobs, pods, claims, plans, sets, copies, daemons, services, maps, secrets) = found_objects;
     let by_hand = |mut found: Vec<ObjectMeta>| {
@@ -374,7 +377,7 @@ fn comes_by_itself(one: &ObjectMeta, namespace: &ObjectMeta) -> bool {
 }
 
 /// Like [`found`], but kinds that this user may not list count as empty.
-async fn seen<T>(cluster: &KubeCluster) -> Result<Vec<ObjectMeta>, kube::Error>
+async fn find_listable<T>(cluster: &KubeCluster) -> Result<Vec<ObjectMeta>, kube::Error>
 where
     T: Resource<Scope = NamespaceResourceScope, DynamicType = ()>
         + Clone
@@ -399,7 +402,7 @@ where
     Ok(list.items.into_iter().map(|one| one.metadata).collect())
 }
 
-fn left(name: &str, condition: FailureCondition) -> RunError {
+fn left_namespace_error(name: &str, condition: FailureCondition) -> RunError {
     let object = FailedObject::Namespace {
         name: name.to_owned(),
         is_made_for_runs: true,

@@ -18,7 +18,7 @@ pub(crate) fn patched<T: Serialize + DeserializeOwned>(
     merge(&mut merged, patch);
     let manifest: T = read_json_value(&merged).map_err(invalid_patch)?;
     let there = serde_json::to_value(&manifest).map_err(invalid_patch)?;
-    match lost(patch, &there, "") {
+    match missing_path(patch, &there, "") {
         None => Ok(manifest),
         Some(field) => Err(ClusterObstacle::UnknownPodField { field }.into()),
     }
@@ -42,10 +42,13 @@ fn merge(base: &mut Value, patch: &Value) {
             }
         }
         (Value::Array(base), Value::Array(patch))
-            if patch.iter().all(|item| name(item).is_some()) =>
+            if patch.iter().all(|item| item_name(item).is_some()) =>
         {
             for item in patch {
-                match base.iter_mut().find(|known| name(known) == name(item)) {
+                match base
+                    .iter_mut()
+                    .find(|known| item_name(known) == item_name(item))
+                {
                     Some(known) => merge(known, item),
                     None => base.push(item.clone()),
                 }
@@ -64,12 +67,12 @@ fn merge(base: &mut Value, patch: &Value) {
     }
 }
 
-fn name(item: &Value) -> Option<&str> {
+fn item_name(item: &Value) -> Option<&str> {
     item.get("name")?.as_str()
 }
 
 /// Returns the first path of the patch that the manifest lacks.
-fn lost(patch: &Value, there: &Value, path: &str) -> Option<String> {
+fn missing_path(patch: &Value, there: &Value, path: &str) -> Option<String> {
     match (patch, there) {
         (Value::Object(patch), there) => patch
             .iter()
@@ -81,17 +84,20 @@ fn lost(patch: &Value, there: &Value, path: &str) -> Option<String> {
                     format!("{path}.{key}")
                 };
                 match there.get(key) {
-                    Some(there) => lost(value, there, &path),
+                    Some(there) => missing_path(value, there, &path),
                     None => Some(path),
                 }
             }),
         (Value::Array(patch), Value::Array(there)) => {
             patch.iter().enumerate().find_map(|(index, value)| {
-                let named = there
-                    .iter()
-                    .find(|known| name(known).is_some() && name(known) == name(value));
+                let named = there.iter().find(|known| {
+                    item_name(known).is_some() && item_name(known) == item_name(value)
+                });
                 let found = named.or_else(|| there.get(index));
-                found.map_or_else(|| Some(path.to_owned()), |there| lost(value, there, path))
+                found.map_or_else(
+                    || Some(path.to_owned()),
+                    |there| missing_path(value, there, path),
+                )
             })
         }
         // Values may change their notation, such as a quantity given as a number.

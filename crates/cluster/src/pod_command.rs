@@ -50,14 +50,14 @@ pub(crate) async fn output_of(
         return Ok(Printed::default());
     };
     let stdout = stdout.take(LONGEST_MESSAGE_BYTES as u64);
-    let printed = read(stdout, status, SILENCE).await;
+    let printed = read_output(stdout, status, SILENCE).await;
     process.abort();
     debug_assert!(printed.bytes.len() <= LONGEST_MESSAGE_BYTES);
     Ok(printed)
 }
 
 /// Reads until the command or the connection ends, or no bytes arrive for `silence`.
-async fn read(
+async fn read_output(
     mut from: impl AsyncRead + Unpin,
     status: impl Future<Output = Option<Status>>,
     silence: Duration,
@@ -123,7 +123,7 @@ mod tests {
 
     fn read_all<S: Future<Output = Option<Status>>>(from: &[u8], status: S) -> Printed {
         let runtime = crate::connect::runtime().unwrap();
-        runtime.block_on(read(from, status, SILENCE))
+        runtime.block_on(read_output(from, status, SILENCE))
     }
 
     #[test]
@@ -157,7 +157,11 @@ mod tests {
                     pod.write_all(b"piece").await.unwrap();
                 }
             };
-            tokio::join!(print, read(from, ready_after(SILENCE * 5 / 2), SILENCE)).1
+            tokio::join!(
+                print,
+                read_output(from, ready_after(SILENCE * 5 / 2), SILENCE)
+            )
+            .1
         });
         assert_eq!(printed.bytes.len(), 8 * 5);
         assert_eq!(printed.end, Some(CommandEnd::Success));
@@ -172,7 +176,7 @@ mod tests {
                 sleep(SILENCE / 4).await;
                 pod.write_all(b"late").await.unwrap();
             };
-            tokio::join!(print, read(from, ready(Some(success())), SILENCE)).1
+            tokio::join!(print, read_output(from, ready(Some(success())), SILENCE)).1
         });
         assert_eq!(printed.bytes, b"late");
         assert_eq!(printed.end, Some(CommandEnd::Success));

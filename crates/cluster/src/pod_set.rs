@@ -202,7 +202,7 @@ pub(crate) async fn come_in(
     }
     if entered.is_err() {
         let is_wanted = || (watch.interrupts)() <= 1;
-        if let Err(left) = namespace::undo(cluster, &objects.id, &is_wanted).await {
+        if let Err(left) = namespace::undo_entry(cluster, &objects.id, &is_wanted).await {
             (watch.tell)(SetupEvent::Note(&format!("{left}; {}", left.remedy())));
         }
     }

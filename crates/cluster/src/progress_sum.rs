@@ -26,13 +26,13 @@ impl ProgressSum {
         let (first, rest) = reports.split_first()?;
         let mut sum = (*first).clone();
         for report in rest {
-            add(&mut sum, report);
+            add_report(&mut sum, report);
         }
         Some(ProgressReport { at_ns, ..sum })
     }
 }
 
-fn add(sum: &mut ProgressReport, more: &ProgressReport) {
+fn add_report(sum: &mut ProgressReport, more: &ProgressReport) {
     add_counts(&mut sum.rate, &more.rate);
     for (sum, more) in sum.workers.iter_mut().zip(&more.workers) {
         add_worker(sum, more);

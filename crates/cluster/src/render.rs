@@ -172,17 +172,17 @@ impl Rendering<'_> {
         let mut parts = Vec::new();
         let data = self.config_data();
         if !data.is_empty() {
-            parts.push(yaml(&config_map(&spec, data))?);
+            parts.push(manifest_yaml(&config_map(&spec, data))?);
         }
-        parts.push(yaml(&role(&spec, self.form()))?);
+        parts.push(manifest_yaml(&collect_role(&spec, self.form()))?);
         if let Some(claim) = spec.only_claim(None) {
-            parts.push(yaml(&claim)?);
+            parts.push(manifest_yaml(&claim)?);
         }
         parts.push(match self.task {
-            RenderedTask::Command(command) => yaml(&command_job(&spec, command)?)?,
+            RenderedTask::Command(command) => manifest_yaml(&command_job(&spec, command)?)?,
             RenderedTask::JobFile { form, .. } => match form {
-                Form::Job => yaml(&spec.job()?)?,
-                Form::StatefulSet => yaml(&stateful_set(&spec)?)?,
+                Form::Job => manifest_yaml(&spec.job()?)?,
+                Form::StatefulSet => manifest_yaml(&stateful_set(&spec)?)?,
             },
         });
         Ok(parts.iter().map(|part| format!("---\n{part}")).collect())
@@ -216,7 +216,7 @@ fn config_map(spec: &RunSpec<'_>, data: BTreeMap<String, String>) -> ConfigMap {
 }
 
 /// Returns the role with the permissions that `collect` needs. The pods need none.
-fn role(spec: &RunSpec<'_>, form: Form) -> Role {
+fn collect_role(spec: &RunSpec<'_>, form: Form) -> Role {
     let rule_of = |group: &str, resource: &str, verbs: &[&str]| PolicyRule {
         api_groups: Some(vec![group.to_owned()]),
         resources: Some(vec![resource.to_owned()]),
@@ -281,7 +281,7 @@ fn stateful_set(spec: &RunSpec<'_>) -> Result<StatefulSet, RunError> {
 
 /// Writes a manifest as YAML. The program contains one writer of YAML, that of [`Value`], which
 /// keeps the order of the fields.
-fn yaml(manifest: &impl Serialize) -> Result<String, RunError> {
+fn manifest_yaml(manifest: &impl Serialize) -> Result<String, RunError> {
     let value = serde_json::to_value(manifest).map_err(|error| not_written(&error))?;
     serde_saphyr::to_string::<Value>(&value).map_err(|error| not_written(&error))
 }

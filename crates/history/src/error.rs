@@ -84,7 +84,7 @@ pub enum StoreError {
         near: Vec<String>,
     },
     /// The result has no such run.
-    #[error("{study} has no run {run:?}: it has {}", runs(*.count))]
+    #[error("{study} has no run {run:?}: it has {}", run_count_text(*.count))]
     NoSuchRun {
         /// Short id of the result.
         study: String,
@@ -275,7 +275,7 @@ fn results(count: usize) -> String {
 }
 
 /// `2 runs`.
-fn runs(count: usize) -> String {
+fn run_count_text(count: usize) -> String {
     match count {
         0 => "no runs".to_owned(),
         1 => "1 run".to_owned(),

@@ -61,11 +61,11 @@ fn host_name(node: &str, machine: &str) -> String {
 
 /// Returns the file that a host writes: `history.HOST.db` beside `history.db`.
 pub(super) fn file_of_host(shared: &Path, host: &str) -> PathBuf {
-    shared.with_file_name(format!("{}.{host}.db", stem(shared)))
+    shared.with_file_name(format!("{}.{host}.db", file_stem(shared)))
 }
 
 /// Returns the file name without `.db`.
-pub(super) fn stem(shared: &Path) -> String {
+pub(super) fn file_stem(shared: &Path) -> String {
     let name = shared.file_name().unwrap_or_default().to_string_lossy();
     name.strip_suffix(".db").unwrap_or(&name).to_owned()
 }

@@ -6,7 +6,7 @@
 
 use super::connect::{connect, quick_check, refuse_other_databases};
 use super::history_path::with_suffix;
-use super::host_file::stem;
+use super::host_file::file_stem;
 use super::{HistoryPath, Store, StoreError, id, schema};
 use rusqlite::{Connection, OpenFlags};
 use std::fs::{self, File};
@@ -36,7 +36,7 @@ fn files_of_all_hosts(shared: &Path) -> io::Result<Vec<PathBuf>> {
         Some(parent) if !parent.as_os_str().is_empty() => parent,
         _ => Path::new("."),
     };
-    let start = stem(shared) + ".";
+    let start = file_stem(shared) + ".";
     let mut files = Vec::new();
     let entries = match fs::read_dir(directory) {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(files),
@@ -191,7 +191,7 @@ impl CopyDirectory {
     }
 
     pub(super) fn create() -> io::Result<CopyDirectory> {
-        let name = format!("iosonde-history-{}", id::new()?);
+        let name = format!("iosonde-history-{}", id::random_id()?);
         let path = std::env::temp_dir().join(name);
         fs::DirBuilder::new().mode(0o700).create(&path)?;
         Ok(CopyDirectory(path))

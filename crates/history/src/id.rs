@@ -9,7 +9,7 @@ pub const DIGITS: usize = 10;
 const FEWEST_SHOWN: usize = 6;
 
 /// A new id, drawn at random.
-pub fn new() -> io::Result<String> {
+pub fn random_id() -> io::Result<String> {
     let mut bytes = [0; DIGITS / 2];
     getrandom::fill(&mut bytes)?;
     Ok(lowercase_hex(&bytes))
@@ -37,6 +37,6 @@ mod tests {
         assert_eq!(shown_digits(&ids(&[])), 6);
         assert_eq!(shown_digits(&ids(&["0123456789", "a123456789"])), 6);
         assert_eq!(shown_digits(&ids(&["0123456789", "f", "0123456089"])), 8);
-        assert_eq!(new().unwrap().len(), DIGITS);
+        assert_eq!(random_id().unwrap().len(), DIGITS);
     }
 }

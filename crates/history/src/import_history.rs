@@ -146,7 +146,7 @@ impl Store {
         self.connection
             .execute("VACUUM INTO ?1", [&*path.to_string_lossy()])
             .map_err(|error| StoreError::sqlite(&path, &error))?;
-        bounded_read::file(&path, bounded_read::document_bytes_max()).map_err(io)
+        bounded_read::read_file(&path, bounded_read::document_bytes_max()).map_err(io)
     }
 }
 

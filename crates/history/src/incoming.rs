@@ -20,16 +20,16 @@ pub fn read_documents(text: &str) -> Result<Vec<StudyRecord>, String> {
     match read_json::<DocumentHead>(text) {
         Ok(head) if head.kind.as_deref() == Some("probe") => probes(text),
         Ok(head) if head.kind.as_deref() == Some("sweep") => sweep(text),
-        Ok(head) if head.kind.as_deref() == Some("load") => load(text),
-        Ok(head) if head.kind.as_deref() == Some("pts") => pts(text),
+        Ok(head) if head.kind.as_deref() == Some("load") => studies_of_load(text),
+        Ok(head) if head.kind.as_deref() == Some("pts") => studies_of_pts(text),
         Ok(head) if head.kind.as_deref() == Some("suite") => suites(text),
         Ok(head) if head.kind.as_deref() == Some("lifecycle") => lifecycle(text),
-        Ok(head) if head.kind.as_deref() == Some("csi") => csi(text),
+        Ok(head) if head.kind.as_deref() == Some("csi") => studies_of_csi(text),
         Ok(head) if head.plan.is_some() => own_run(text),
         Ok(DocumentHead {
             kind: Some(kind), ..
         }) => Err(format!("unknown kind of document: {kind:?}")),
-        _ => fio(text),
+        _ => studies_of_fio(text),
     }
 }
 
@@ -46,7 +46,7 @@ fn probes(text: &str) -> Result<Vec<StudyRecord>, String> {
     struct ProbesFile {
         probes: Vec<ProbeResult>,
     }
-    let ProbesFile { probes } = read(text, iosonde_study::probe::FORMAT)?;
+    let ProbesFile { probes } = read_document(text, iosonde_study::probe::FORMAT)?;
     Ok(probes.into_iter().map(StudyRecord::from_probe).collect())
 }
 
@@ -61,7 +61,7 @@ fn sweep(text: &str) -> Result<Vec<StudyRecord>, String> {
     struct TypedSweepFile {
         sweep: SweepResult,
     }
-    let SweepFile { program, sweep } = read(text, iosonde_study::sweep::FORMAT)?;
+    let SweepFile { program, sweep } = read_document(text, iosonde_study::sweep::FORMAT)?;
     let TypedSweepFile { sweep: result } = read_json(text).map_err(damaged)?;
     let target = match &result.job_file {
         Some(file) => file.clone(),
@@ -72,7 +72,7 @@ fn sweep(text: &str) -> Result<Vec<StudyRecord>, String> {
 }
 
 /// `iosonde load --format json`.
-fn load(text: &str) -> Result<Vec<StudyRecord>, String> {
+fn studies_of_load(text: &str) -> Result<Vec<StudyRecord>, String> {
     #[derive(Deserialize)]
     struct LoadFile {
         program: String,
@@ -82,14 +82,14 @@ fn load(text: &str) -> Result<Vec<StudyRecord>, String> {
     struct TypedLoadFile {
         load: LoadResult,
     }
-    let LoadFile { program, load } = read(text, 1)?;
+    let LoadFile { program, load } = read_document(text, 1)?;
     let TypedLoadFile { load: result } = read_json(text).map_err(damaged)?;
     let study = StudyRecord::without_runs("load", &result.target, program, load);
     Ok(vec![study])
 }
 
 /// `iosonde pts --format json`.
-fn pts(text: &str) -> Result<Vec<StudyRecord>, String> {
+fn studies_of_pts(text: &str) -> Result<Vec<StudyRecord>, String> {
     #[derive(Deserialize)]
     struct PtsFile {
         program: String,
@@ -99,7 +99,7 @@ fn pts(text: &str) -> Result<Vec<StudyRecord>, String> {
     struct TypedPtsFile {
         pts: PtsResult,
     }
-    let PtsFile { program, pts } = read(text, iosonde_study::pts::FORMAT)?;
+    let PtsFile { program, pts } = read_document(text, iosonde_study::pts::FORMAT)?;
     let TypedPtsFile { pts: result } = read_json(text).map_err(damaged)?;
     let study = StudyRecord::without_runs("pts", &result.target, program, pts);
     Ok(vec![study])
@@ -116,7 +116,7 @@ fn suites(text: &str) -> Result<Vec<StudyRecord>, String> {
     struct TypedSuitesFile {
         suites: Vec<SuiteResult>,
     }
-    let SuitesFile { program, suites } = read(text, iosonde_suite::FORMAT)?;
+    let SuitesFile { program, suites } = read_document(text, iosonde_suite::FORMAT)?;
     let TypedSuitesFile { suites: results } = read_json(text).map_err(damaged)?;
     let found = suites.into_iter().zip(results);
     Ok(found
@@ -141,14 +141,15 @@ fn lifecycle(text: &str) -> Result<Vec<StudyRecord>, String> {
     struct TypedLifecycleFile {
         lifecycle: LifecycleResult,
     }
-    let LifecycleFile { program, lifecycle } = read(text, iosonde_study::lifecycle::FORMAT)?;
+    let LifecycleFile { program, lifecycle } =
+        read_document(text, iosonde_study::lifecycle::FORMAT)?;
     let TypedLifecycleFile { lifecycle: result } = read_json(text).map_err(damaged)?;
     let study = StudyRecord::without_runs("lifecycle", &result.target(), program, lifecycle);
     Ok(vec![study])
 }
 
 /// `iosonde k8s csi --format json`.
-fn csi(text: &str) -> Result<Vec<StudyRecord>, String> {
+fn studies_of_csi(text: &str) -> Result<Vec<StudyRecord>, String> {
     #[derive(Deserialize)]
     struct CsiFile {
         program: String,
@@ -158,14 +159,14 @@ fn csi(text: &str) -> Result<Vec<StudyRecord>, String> {
     struct TypedCsiFile {
         csi: CsiResult,
     }
-    let CsiFile { program, csi } = read(text, iosonde_study::csi::FORMAT)?;
+    let CsiFile { program, csi } = read_document(text, iosonde_study::csi::FORMAT)?;
     let TypedCsiFile { csi: result } = read_json(text).map_err(damaged)?;
     let study = StudyRecord::without_runs("csi", result.target(), program, csi);
     Ok(vec![study])
 }
 
 /// Reads a document, unless its format is newer than `newest`.
-fn read<T: DeserializeOwned>(text: &str, newest: u32) -> Result<T, String> {
+fn read_document<T: DeserializeOwned>(text: &str, newest: u32) -> Result<T, String> {
     #[derive(Deserialize)]
     struct FormatVersion {
         format: u32,
@@ -184,11 +185,11 @@ fn damaged(error: serde_json::Error) -> String {
 }
 
 fn own_run(text: &str) -> Result<Vec<StudyRecord>, String> {
-    let result: RunResult = document::read(text).map_err(|error| error.to_string())?;
+    let result: RunResult = document::read_run_result(text).map_err(|error| error.to_string())?;
     Ok(vec![StudyRecord::from_run(result)])
 }
 
-fn fio(text: &str) -> Result<Vec<StudyRecord>, String> {
+fn studies_of_fio(text: &str) -> Result<Vec<StudyRecord>, String> {
     match import(text) {
         Ok(found) if found.parts.iter().all(|part| part.figures.is_empty()) => {
             let errors = match found.errors.is_empty() {

@@ -45,7 +45,7 @@ pub use headline::{Headline, HeadlineDepths, HeadlineRate};
 pub use history_hook::{HistoryHook, StoredRuns};
 pub use history_path::HistoryPath;
 pub use history_writer::{HistoryOptions, HistoryWriter};
-pub use id::{DIGITS as ID_DIGITS, new as random_id};
+pub use id::{DIGITS as ID_DIGITS, random_id};
 pub use import_history::{HistoryCopy, ImportedStudies, ImportedStudy, is_history};
 pub use incoming::read_documents;
 pub use read::{Filter, Loaded, StudySummary};

@@ -315,7 +315,7 @@ impl Store {
             let place: (u32, u32) = (row.get(0)?, row.get(1)?);
             debug_assert!(last.is_none_or(|last| last <= place), "{last:?} {place:?}");
             if last != Some(place) {
-                parts.push((place.0, part(row)?));
+                parts.push((place.0, read_part(row)?));
                 last = Some(place);
             }
             if let (Some((_, part)), Some(figure)) = (parts.last_mut(), figure(row)?) {
@@ -412,7 +412,7 @@ fn summary(row: &Row<'_>, digits: usize) -> rusqlite::Result<StudySummary> {
     })
 }
 
-fn part(row: &Row<'_>) -> rusqlite::Result<ResultPart> {
+fn read_part(row: &Row<'_>) -> rusqlite::Result<ResultPart> {
     Ok(ResultPart {
         name: row.get(2)?,
         pattern: IoPattern {
@@ -427,7 +427,7 @@ fn part(row: &Row<'_>) -> rusqlite::Result<ResultPart> {
 
 /// Reads a figure. `None`: the part has none, or this program does not know its name.
 fn figure(row: &Row<'_>) -> rusqlite::Result<Option<Figure>> {
-    let (Some(subject), Some(measure)) = (word(row, 7)?, word(row, 8)?) else {
+    let (Some(subject), Some(measure)) = (read_word(row, 7)?, read_word(row, 8)?) else {
         return Ok(None);
     };
     let basis: Option<String> = row.get(13)?;
@@ -455,7 +455,7 @@ fn figure(row: &Row<'_>) -> rusqlite::Result<Option<Figure>> {
     }))
 }
 
-fn word<T: FromStr>(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<T>> {
+fn read_word<T: FromStr>(row: &Row<'_>, column: usize) -> rusqlite::Result<Option<T>> {
     let name: Option<String> = row.get(column)?;
     Ok(name.and_then(|name| name.parse().ok()))
 }

@@ -21,7 +21,7 @@ const LABELS_AND_FACTS: &str = "SELECT key || '=' || value AS text FROM label \
      UNION SELECT key || '=' || value FROM fact ORDER BY text";
 
 /// Returns how far a name counts back: 0 for `latest`, 2 for `latest~2`, 1 for `latest~`.
-fn back(word: &str) -> Option<usize> {
+fn count_back(word: &str) -> Option<usize> {
     let rest = word.to_ascii_lowercase();
     match rest.strip_prefix(LATEST)?.strip_prefix('~') {
         Some("") => Some(1),
@@ -32,11 +32,11 @@ fn back(word: &str) -> Option<usize> {
 
 /// Whether a name counts from the end of the list.
 pub fn is_from_the_end(word: &str) -> bool {
-    back(word).is_some()
+    count_back(word).is_some()
 }
 
 /// Returns the candidates most similar to an unknown name, the nearest first.
-fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<String> {
+fn similar_names<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<String> {
     let mut left: Vec<&str> = candidates.into_iter().collect();
     let mut found = Vec::new();
     while let Some(one) = nearest(word, left.iter().copied()) {
@@ -52,7 +52,7 @@ fn near<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) -> Vec<St
 impl Store {
     /// Returns the id that a prefix or a position from the end names.
     pub fn find(&self, name: &str) -> Result<String, StoreError> {
-        match back(name) {
+        match count_back(name) {
             Some(back) => self.counted_back(name, back),
             None => self.begins(name),
         }
@@ -81,7 +81,7 @@ impl Store {
                 let known = short.iter().map(String::as_str).chain([LATEST]);
                 Err(StoreError::Unknown {
                     name: prefix.to_owned(),
-                    near: near(prefix, known),
+                    near: similar_names(prefix, known),
                 })
             }
             [id] => Ok((*id).clone()),
@@ -99,7 +99,7 @@ impl Store {
         runs: impl ExactSizeIterator<Item = &'a str>,
     ) -> StoreError {
         let count = runs.len();
-        let near = near(run, runs).into_iter();
+        let near = similar_names(run, runs).into_iter();
         StoreError::NoSuchRun {
             study: study.to_owned(),
             run: run.to_owned(),
@@ -117,7 +117,7 @@ impl Store {
         if keys.iter().any(|key| key == wanted) {
             keys.clear();
         }
-        let mut near = near(label, known.iter().map(String::as_str));
+        let mut near = similar_names(label, known.iter().map(String::as_str));
         let key = label.split_once('=').map(|(key, _)| format!("{key}="));
         let same_key = known
             .into_iter()
@@ -149,19 +149,19 @@ mod tests {
 
     #[test]
     fn latest_reference_parses_count_back() {
-        assert_eq!(back("latest"), Some(0));
-        assert_eq!(back("LATEST~12"), Some(12));
-        assert_eq!(back("latest~"), Some(1));
+        assert_eq!(count_back("latest"), Some(0));
+        assert_eq!(count_back("LATEST~12"), Some(12));
+        assert_eq!(count_back("latest~"), Some(1));
         for other in ["latest~x", "latest1", "late", "latest~-1", "3fa9c1", ""] {
-            assert_eq!(back(other), None, "{other}");
+            assert_eq!(count_back(other), None, "{other}");
         }
     }
 
     #[test]
     fn similar_names_are_suggested() {
         let ids = ["3fa9c1", "3fa9d1", "7be001", LATEST];
-        assert_eq!(near("3fa9c2", ids), ["3fa9c1", "3fa9d1"]);
-        assert_eq!(near("lastest", ids), [LATEST]);
-        assert_eq!(near("c0ffee", ids), [""; 0]);
+        assert_eq!(similar_names("3fa9c2", ids), ["3fa9c1", "3fa9d1"]);
+        assert_eq!(similar_names("lastest", ids), [LATEST]);
+        assert_eq!(similar_names("c0ffee", ids), [""; 0]);
     }
 }

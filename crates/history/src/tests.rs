@@ -330,7 +330,7 @@ fn stored_run_as_fio_json_is_known() {
     let mut writer = scratch.writer(&[]);
     let mut session = FakeSession::new(FakeDevice::nvme());
     let kept = probed(&mut writer, &mut session, "/data").unwrap();
-    let document = iosonde_result::fio::json(&kept.runs[2].result, true).to_string();
+    let document = iosonde_result::fio::fio_json(&kept.runs[2].result, true).to_string();
     let study = read_documents(&document).unwrap().remove(0);
     let mut store = scratch.store();
     let imported = store

@@ -9,7 +9,10 @@ use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 
 /// Opens a history after a usual open failed: SQLite writes files beside the history even to read.
-pub(super) fn open(place: &HistoryPath, error: &rusqlite::Error) -> Result<Connection, StoreError> {
+pub(super) fn open_unwritable(
+    place: &HistoryPath,
+    error: &rusqlite::Error,
+) -> Result<Connection, StoreError> {
     let path = &place.path;
     let opened = match error.sqlite_error_code() {
         Some(ErrorCode::DiskFull) => alone(path),
@@ -38,7 +41,7 @@ fn frozen(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_URI;
-    let connection = Connection::open_with_flags(uri(path), flags)?;
+    let connection = Connection::open_with_flags(database_uri(path), flags)?;
     schema::version(&connection)?;
     Ok(connection)
 }
@@ -50,7 +53,7 @@ fn has_log(path: &Path) -> bool {
     std::fs::metadata(PathBuf::from(log)).is_ok_and(|facts| facts.len() > 0)
 }
 
-fn uri(path: &Path) -> String {
+fn database_uri(path: &Path) -> String {
     let mut uri = "file:".to_owned();
     for byte in path.as_os_str().as_bytes() {
         match byte {
@@ -70,6 +73,9 @@ mod tests {
     #[test]
     fn uri_escapes_special_characters_of_path() {
         let path = Path::new("/a b/50%?x#/h.db");
-        assert_eq!(uri(path), "file:/a%20b/50%25%3fx%23/h.db?immutable=1");
+        assert_eq!(
+            database_uri(path),
+            "file:/a%20b/50%25%3fx%23/h.db?immutable=1"
+        );
     }
 }

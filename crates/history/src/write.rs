@@ -154,8 +154,8 @@ pub(super) fn insert_study(
 
 fn free_id(connection: &Connection) -> rusqlite::Result<String> {
     loop {
-        let id =
-            id::new().map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
+        let id = id::random_id()
+            .map_err(|error| rusqlite::Error::ToSqlConversionFailure(error.into()))?;
         let count = "SELECT count(*) FROM study WHERE id = ?1";
         if connection.query_row(count, [&id], |row| row.get::<_, i64>(0))? == 0 {
             return Ok(id);

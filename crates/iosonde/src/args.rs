@@ -258,7 +258,7 @@ pub(crate) struct ProbeArgs {
     pub(crate) quick: bool,
     /// Size of the working set, e.g. 512m or 10g [default: 4g, but at most a tenth of the free
     /// space and the bytes that 16 s of writing take]
-    #[arg(long, value_parser = size, value_name = "SIZE")]
+    #[arg(long, value_parser = parse_size, value_name = "SIZE")]
     pub(crate) size: Option<u64>,
     /// Maximum measuring time per phase, e.g. 30 or 2m [default: 6 s]
     #[arg(long, value_parser = seconds, value_name = "TIME")]
@@ -359,7 +359,7 @@ pub(crate) struct ReportArgs {
     pub(crate) store: StoreArgs,
 }
 
-fn size(text: &str) -> Result<u64, String> {
+fn parse_size(text: &str) -> Result<u64, String> {
     bytes(text, Bytes::Binary)
         .map_err(|error| format!("{}; write for example 512m or 4g", error.message))
 }
@@ -416,7 +416,7 @@ mod tests {
     #[test]
     fn invalid_size_and_time_errors_show_example() {
         let example = "; write for example ";
-        for said in [size("10q"), seconds("abc"), seconds_or_none("soon")] {
+        for said in [parse_size("10q"), seconds("abc"), seconds_or_none("soon")] {
             let error = said.unwrap_err();
             assert!(error.contains(example), "{error}");
         }

@@ -294,7 +294,9 @@ fn run_status(error: &RunError) -> u8 {
         RunError::NotReady { .. } | RunError::NotRemoved { .. } => status::UNREADY,
         RunError::Lost { .. } => status::LOST,
         RunError::NoCompletions => status::IO,
-        RunError::Interrupted => status::SIGNAL + last_signal::last().unwrap_or(SIGINT) as u8,
+        RunError::Interrupted => {
+            status::SIGNAL + last_signal::received_signal().unwrap_or(SIGINT) as u8
+        }
         _ => status::INTERNAL,
     }
 }

@@ -11,7 +11,7 @@ pub(crate) fn record(signal: i32) {
 }
 
 /// Returns the last signal that asked the process to end.
-pub(crate) fn last() -> Option<i32> {
+pub(crate) fn received_signal() -> Option<i32> {
     match SIGNAL.load(Relaxed) {
         0 => None,
         signal => Some(signal),

@@ -73,7 +73,7 @@ impl StopSignal {
 
     /// Returns the last signal.
     pub(crate) fn signal(&self) -> Option<i32> {
-        last_signal::last()
+        last_signal::received_signal()
     }
 
     /// Fails if there was a signal.

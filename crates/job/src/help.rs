@@ -40,10 +40,10 @@ pub fn usage(program: &str) -> String {
 /// `--cmdhelp`: describes one option, or lists all. The error is a sentence for the user.
 pub fn command_help(name: Option<&str>) -> Result<String, String> {
     match name {
-        None | Some("all") => Ok(list(
+        None | Some("all") => Ok(option_list(
             options::list_options().filter(|row| row.engines.is_empty()),
         )),
-        Some(name) => options::find(name)
+        Some(name) => options::find_option(name)
             .map(describe)
             .ok_or_else(|| unknown(name)),
     }
@@ -75,7 +75,7 @@ pub fn engine_help(engine: Option<&str>, has_ceph: bool) -> Result<String, Strin
             .map(describe)
             .ok_or_else(|| format!("the engine {name} has no option `{option}`")),
         None => {
-            let text = list(rows);
+            let text = option_list(rows);
             match text.is_empty() {
                 true => Ok(format!("The engine {name} has no specific options.\n")),
                 false => Ok(text),
@@ -84,7 +84,7 @@ pub fn engine_help(engine: Option<&str>, has_ceph: bool) -> Result<String, Strin
     }
 }
 
-fn list<'a>(rows: impl Iterator<Item = &'a OptionRow>) -> String {
+fn option_list<'a>(rows: impl Iterator<Item = &'a OptionRow>) -> String {
     let mut text = String::new();
     for row in rows {
         let mark = match row.status {
@@ -156,7 +156,7 @@ mod tests {
     fn long_option_name_stands_apart_from_its_text() {
         for line in command_help(Some("all")).unwrap().lines() {
             let name = line.split(' ').next().unwrap();
-            assert!(options::find(name).is_some(), "{line}");
+            assert!(options::find_option(name).is_some(), "{line}");
         }
     }
 

@@ -203,7 +203,7 @@ fn words(text: &str) -> Vec<(usize, &str)> {
 /// Returns the canonical name of the option in `name=value`.
 fn option_name(word: &str) -> &str {
     let name = word.split('=').next().unwrap_or_default();
-    options::find(name).map_or(name, |row| row.name)
+    options::find_option(name).map_or(name, |row| row.name)
 }
 
 /// Converts a span of the parsed job file to one of the given text.

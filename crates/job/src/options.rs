@@ -48,7 +48,7 @@ pub fn list_options() -> impl Iterator<Item = &'static OptionRow> {
 }
 
 /// Finds the row of an option by its name or an alias.
-pub fn find(name: &str) -> Option<&'static OptionRow> {
+pub fn find_option(name: &str) -> Option<&'static OptionRow> {
     list_options().find(|row| row.name == name || row.aliases.contains(&name))
 }
 

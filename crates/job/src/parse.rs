@@ -44,7 +44,7 @@ pub fn parse_for(
     env: &dyn Env,
 ) -> Result<ParsedCommand, Diagnostics> {
     let mut diagnostics = Diagnostics::default();
-    let args = utf8(args, &mut diagnostics);
+    let args = utf8_arguments(args, &mut diagnostics);
     let known: Vec<KnownOption> = cmdline::list_known_options()
         .chain(options::list_known_options())
         .collect();
@@ -55,7 +55,7 @@ pub fn parse_for(
     }
     let mut units: Vec<SectionGroup> = vec![words.sections];
     for (index, file) in words.files.iter().enumerate() {
-        let sections = ini::read(&file.text, Some(file.span), env, &mut diagnostics);
+        let sections = ini::read_job_file(&file.text, Some(file.span), env, &mut diagnostics);
         match index {
             0 => units[0].extend(sections),
             _ => units.push(sections),
@@ -97,7 +97,7 @@ fn finish(
     })
 }
 
-fn utf8(args: &[OsString], diagnostics: &mut Diagnostics) -> Vec<String> {
+fn utf8_arguments(args: &[OsString], diagnostics: &mut Diagnostics) -> Vec<String> {
     args.iter()
         .map(|arg| match arg.to_str() {
             Some(text) => text.to_owned(),

@@ -44,7 +44,7 @@ pub fn job_file(sections: &[Section]) -> String {
             .filter(|entry| !is_own_name(entry, section))
         {
             let typed = entry.name.text.as_str();
-            let name = options::find(typed).map_or(typed, |row| row.name);
+            let name = options::find_option(typed).map_or(typed, |row| row.name);
             match &entry.value {
                 Some(value) => text.push_str(&format!("{name}={}\n", value.text)),
                 None => text.push_str(&format!("{name}\n")),
@@ -62,7 +62,7 @@ fn is_own_name(entry: &OptionEntry, section: &Section) -> bool {
 
 fn option(entry: &OptionEntry) -> String {
     let typed = entry.name.text.as_str();
-    let name = options::find(typed).map_or(typed, |row| row.name);
+    let name = options::find_option(typed).map_or(typed, |row| row.name);
     quote_shell_word(&match &entry.value {
         Some(value) => format!("--{name}={}", value.text),
         None => format!("--{name}"),

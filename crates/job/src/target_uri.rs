@@ -121,8 +121,8 @@ impl FromStr for TargetUri {
             TargetScheme::Rados => {
                 rados(rest).ok_or_else(|| form("rados://POOL or rados://POOL/NAMESPACE"))
             }
-            TargetScheme::Rbd => rbd(rest).ok_or_else(|| form(RBD_FORM)),
-            TargetScheme::StorageClass => name(rest)
+            TargetScheme::Rbd => parse_rbd(rest).ok_or_else(|| form(RBD_FORM)),
+            TargetScheme::StorageClass => image_name(rest)
                 .map(TargetUri::StorageClass)
                 .ok_or_else(|| form("sc://CLASS")),
             TargetScheme::Claim => {
@@ -134,10 +134,10 @@ impl FromStr for TargetUri {
                 Ok(TargetUri::HostPath(rest.to_owned()))
             }
             TargetScheme::HostPath => Err(form("hostpath:///PATH, an absolute path of the node")),
-            TargetScheme::Ephemeral => name(rest)
+            TargetScheme::Ephemeral => image_name(rest)
                 .map(TargetUri::Ephemeral)
                 .ok_or_else(|| form("ephemeral://CLASS")),
-            TargetScheme::Pods => pods(rest).ok_or_else(|| form(PODS_FORM)),
+            TargetScheme::Pods => parse_pods(rest).ok_or_else(|| form(PODS_FORM)),
             TargetScheme::Simulated | TargetScheme::Unknown(_) => Err(TargetError::Scheme {
                 scheme: scheme.to_owned(),
             }),
@@ -145,25 +145,25 @@ impl FromStr for TargetUri {
     }
 }
 
-fn name(text: &str) -> Option<String> {
+fn image_name(text: &str) -> Option<String> {
     (!text.is_empty() && !text.contains('/')).then(|| text.to_owned())
 }
 
 fn rados(rest: &str) -> Option<TargetUri> {
     let (pool, namespace) = match rest.split_once('/') {
-        Some((pool, namespace)) => (pool, Some(name(namespace)?)),
+        Some((pool, namespace)) => (pool, Some(image_name(namespace)?)),
         None => (rest, None),
     };
     Some(TargetUri::Rados {
-        pool: name(pool)?,
+        pool: image_name(pool)?,
         namespace,
     })
 }
 
-fn rbd(rest: &str) -> Option<TargetUri> {
+fn parse_rbd(rest: &str) -> Option<TargetUri> {
     let (pool, image) = rest.split_once('/')?;
     let (namespace, image) = match image.split_once('/') {
-        Some((namespace, image)) => (Some(name(namespace)?), image),
+        Some((namespace, image)) => (Some(image_name(namespace)?), image),
         None => (None, image),
     };
     // A requested image, `?size=SIZE`, is made outside of namespaces.
@@ -171,24 +171,24 @@ fn rbd(rest: &str) -> Option<TargetUri> {
         return None;
     }
     Some(TargetUri::Rbd {
-        pool: name(pool)?,
+        pool: image_name(pool)?,
         namespace,
-        image: name(image)?,
+        image: image_name(image)?,
     })
 }
 
 fn claim(rest: &str) -> Option<TargetUri> {
     let (namespace, claim) = match rest.split_once('/') {
-        Some((namespace, claim)) => (Some(name(namespace)?), claim),
+        Some((namespace, claim)) => (Some(image_name(namespace)?), claim),
         None => (None, rest),
     };
     Some(TargetUri::Claim {
         namespace,
-        name: name(claim)?,
+        name: image_name(claim)?,
     })
 }
 
-fn pods(rest: &str) -> Option<TargetUri> {
+fn parse_pods(rest: &str) -> Option<TargetUri> {
     let (selector, path) = match rest.split_once(':') {
         Some((selector, path)) => (selector, Some(path)),
         None => (rest, None),

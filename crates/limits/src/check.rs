@@ -3,7 +3,7 @@
 use super::Limits;
 use super::error::LimitsFileError;
 use super::limits_file::{FigureOrigin, LimitRow, LimitsFile, Product};
-use super::query::date;
+use super::query::parse_date;
 use std::collections::BTreeSet;
 use toml::Spanned;
 
@@ -11,7 +11,7 @@ use toml::Spanned;
 const SCHEMA: u32 = 1;
 
 /// Reads and checks a file, which may also refer to caps and products of `base`.
-pub(super) fn read(
+pub(super) fn read_limits_file(
     name: &str,
     text: &str,
     base: Option<&Limits>,
@@ -29,7 +29,7 @@ pub(super) fn read(
 
 type Problem = (usize, String);
 
-fn at<T>(place: &Spanned<T>, message: String) -> Option<Problem> {
+fn problem_at<T>(place: &Spanned<T>, message: String) -> Option<Problem> {
     Some((place.span().start, message))
 }
 
@@ -38,7 +38,7 @@ fn problem(file: &LimitsFile, base: Option<&Limits>) -> Option<Problem> {
     if schema != SCHEMA {
         let message =
             format!("schema {schema} is unknown; this version of iosonde reads schema {SCHEMA}");
-        return at(&file.schema, message);
+        return problem_at(&file.schema, message);
     }
     let groups: BTreeSet<&str> = file
         .caps
@@ -52,26 +52,28 @@ fn problem(file: &LimitsFile, base: Option<&Limits>) -> Option<Problem> {
         .or_else(|| duplicate_edition(&file.product))
         .or_else(|| {
             file.caps.iter().find_map(|caps| {
-                rows(&caps.rows)
-                    .and_then(|message| at(&caps.group, message))
-                    .or_else(|| origin(&caps.origin).and_then(|message| at(&caps.group, message)))
+                fault_of_rows(&caps.rows)
+                    .and_then(|message| problem_at(&caps.group, message))
+                    .or_else(|| {
+                        origin(&caps.origin).and_then(|message| problem_at(&caps.group, message))
+                    })
             })
         })
         .or_else(|| disk_counts_problem(file, base))
         .or_else(|| {
             file.machine_types.iter().find_map(|types| {
-                origin(&types.origin).and_then(|message| at(&types.family, message))
+                origin(&types.origin).and_then(|message| problem_at(&types.family, message))
             })
         })
 }
 
 fn product_problem(product: &Product, groups: &BTreeSet<&str>) -> Option<Problem> {
-    if let Err(problem) = date(product.from.get_ref()) {
-        return at(&product.from, problem);
+    if let Err(problem) = parse_date(product.from.get_ref()) {
+        return problem_at(&product.from, problem);
     }
     let unknown = |group: &&Spanned<String>| !groups.contains(group.get_ref().as_str());
     if let Some(group) = product.machine.caps.iter().find(unknown) {
-        return at(group, format!("group `{}` has no caps", group.get_ref()));
+        return problem_at(group, format!("group `{}` has no caps", group.get_ref()));
     }
     let nothing = product.limit.amounts().is_empty()
         && product.tiers.is_empty()
@@ -83,10 +85,10 @@ fn product_problem(product: &Product, groups: &BTreeSet<&str>) -> Option<Problem
         Some("the product has no limits: add limit, tiers, provision or machine.caps".to_owned())
     } else {
         origin(&product.origin)
-            .or_else(|| rows(&product.tiers))
-            .or_else(|| rows(&product.machine.rows))
+            .or_else(|| fault_of_rows(&product.tiers))
+            .or_else(|| fault_of_rows(&product.machine.rows))
     };
-    message.and_then(|message| at(&product.name, message))
+    message.and_then(|message| problem_at(&product.name, message))
 }
 
 fn origin(origin: &FigureOrigin) -> Option<String> {
@@ -94,7 +96,7 @@ fn origin(origin: &FigureOrigin) -> Option<String> {
         .then(|| "add the source of the figures and its date to origin".to_owned())
 }
 
-fn rows(rows: &[LimitRow]) -> Option<String> {
+fn fault_of_rows(rows: &[LimitRow]) -> Option<String> {
     rows.iter()
         .enumerate()
         .find_map(|(index, row)| match (row.vcpu_min, row.vcpu_max) {
@@ -115,7 +117,7 @@ fn duplicate_edition(products: &[Product]) -> Option<Problem> {
             return None;
         }
         let message = format!("`{}` from {} is given twice", key.0, key.1);
-        at(&product.name, message)
+        problem_at(&product.name, message)
     })
 }
 
@@ -129,12 +131,12 @@ fn disk_counts_problem(file: &LimitsFile, base: Option<&Limits>) -> Option<Probl
     file.disk_counts.iter().find_map(|table| {
         let unknown = table.products.iter().find(|name| !known(name.get_ref()));
         if let Some(name) = unknown {
-            return at(name, format!("unknown product `{}`", name.get_ref()));
+            return problem_at(name, format!("unknown product `{}`", name.get_ref()));
         }
         let first = table.products.first()?;
         if table.rows.iter().any(|row| row.counts.is_empty()) {
-            return at(first, "a row of disk counts is empty".to_owned());
+            return problem_at(first, "a row of disk counts is empty".to_owned());
         }
-        origin(&table.origin).and_then(|message| at(first, message))
+        origin(&table.origin).and_then(|message| problem_at(first, message))
     })
 }

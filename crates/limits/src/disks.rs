@@ -387,7 +387,7 @@ fn out_of_range(product: &Product, size_gib: f64) -> LimitsError {
 }
 
 /// Returns the tier of a size or of a number of disks.
-pub(super) fn tier(
+pub(super) fn find_tier(
     product: &Product,
     size_gib: f64,
     disks: Option<u32>,

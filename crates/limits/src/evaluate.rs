@@ -257,7 +257,7 @@ impl<'a> Evaluation<'a> {
         if self.product.tiers.is_empty() {
             return self.options(None);
         }
-        let row = disks::tier(self.product, self.given.size_gib, self.query.disks)?;
+        let row = disks::find_tier(self.product, self.given.size_gib, self.query.disks)?;
         let label = match (&row.tier, row.disks) {
             (Some(tier), _) => Limiter::Tier(tier.clone()),
             (None, Some(count)) => Limiter::Disks(count),

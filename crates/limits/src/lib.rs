@@ -27,5 +27,5 @@ pub use error::{LimitsError, LimitsFileError};
 pub use limits_file::{Delivery, SharedBudget, SourceKind};
 pub use metric::{Metric, VendorUnit, exact};
 pub use promise::{Bound, BurstLength, Limiter, LimitsSource, Promise, PromisedFigure};
-pub use query::{ChosenBandwidth, Query, bandwidth, count, date, iops, size_gib};
+pub use query::{ChosenBandwidth, Query, bandwidth, count, parse_date, parse_iops, size_gib};
 pub use verdict::{MeasuredFigure, PromiseComparison, PromiseVerdict};

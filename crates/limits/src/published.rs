@@ -11,7 +11,7 @@ impl Limits {
         static PUBLISHED: OnceLock<Limits> = OnceLock::new();
         PUBLISHED.get_or_init(|| {
             let text = include_str!("../../../data/limits.toml");
-            match check::read("data/limits.toml", text, None) {
+            match check::read_limits_file("data/limits.toml", text, None) {
                 Ok(file) => Limits::from_file(file),
                 // Tests read the same text.
                 Err(error) => panic!("{error}"),
@@ -22,7 +22,7 @@ impl Limits {
     /// Returns these limits with those of a user's file, which may refer to the caps of these. A
     /// product of the file replaces all editions of the product with the same name.
     pub fn with_file(&self, name: &str, text: &str) -> Result<Limits, LimitsFileError> {
-        let own = Limits::from_file(check::read(name, text, Some(self))?);
+        let own = Limits::from_file(check::read_limits_file(name, text, Some(self))?);
         let mut all = self.clone();
         all.products
             .retain(|product| !own.has(product.name.get_ref()));

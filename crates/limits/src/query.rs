@@ -79,11 +79,11 @@ impl Query {
             "machine" => self.machine = Some(value.to_owned()),
             "vcpus" => self.vcpus = Some(count(value).map_err(bad)?),
             "cpu" => self.cpu = Some(value.to_owned()),
-            "iops" => self.iops = Some(iops(value).map_err(bad)?),
+            "iops" => self.iops = Some(parse_iops(value).map_err(bad)?),
             "throughput" => self.bandwidth = Some(bandwidth(value).map_err(bad)?),
             "with" => self.with.push(value.to_owned()),
             "service" => self.service = Some(value.to_lowercase()),
-            "as-of" => self.as_of = Some(date(value).map_err(bad)?),
+            "as-of" => self.as_of = Some(parse_date(value).map_err(bad)?),
             _ => {
                 return Err(LimitsError::UnknownKey {
                     key: key.to_owned(),
@@ -150,7 +150,7 @@ pub fn bandwidth(text: &str) -> Result<ChosenBandwidth, String> {
 }
 
 /// Parses operations per second: `16000`, `16k`.
-pub fn iops(text: &str) -> Result<f64, String> {
+pub fn parse_iops(text: &str) -> Result<f64, String> {
     let (number, unit) = number_and_unit(text)?;
     match unit.to_ascii_lowercase().as_str() {
         "" => positive(number),
@@ -170,7 +170,7 @@ pub fn count(text: &str) -> Result<u32, String> {
 }
 
 /// Parses a day, month or year: `2016-08-12`, `2016-08`, `2016`.
-pub fn date(text: &str) -> Result<String, String> {
+pub fn parse_date(text: &str) -> Result<String, String> {
     let parts: Vec<&str> = text.split('-').collect();
     let digits = |part: &str, length: usize, range: std::ops::RangeInclusive<u32>| {
         part.len() == length && part.parse().is_ok_and(|number| range.contains(&number))

@@ -113,7 +113,7 @@ pub fn describe(system: &System, node: &BlockDevice) -> DeviceInfo {
     let kind = if partition {
         DeviceKind::Partition
     } else {
-        kind(system, node)
+        device_kind(system, node)
     };
     let sectors = |file: &str| {
         system
@@ -154,7 +154,7 @@ pub fn describe(system: &System, node: &BlockDevice) -> DeviceInfo {
         rbd: mapped_image(system, node, kind),
         backing_file: node.backing_file(system),
         direct_io: system.flag(dir.join("loop/dio")),
-        thin: thin(system, node, kind),
+        thin: thin_provisioning(system, node, kind),
         link: pcie_link(system, dir, kind),
         numa_node: numa_node(system, dir, kind),
         queue: if partition {
@@ -166,7 +166,7 @@ pub fn describe(system: &System, node: &BlockDevice) -> DeviceInfo {
     }
 }
 
-pub(super) fn kind(system: &System, node: &BlockDevice) -> DeviceKind {
+pub(super) fn device_kind(system: &System, node: &BlockDevice) -> DeviceKind {
     let stem = node.name.trim_end_matches(|c: char| c.is_ascii_digit());
     match stem {
         _ if node.name.starts_with("nvme") => DeviceKind::Nvme,
@@ -351,7 +351,7 @@ pub(super) fn mapped_image(
 }
 
 /// Whether a device is thinly provisioned. SCSI disks report it; LVM's volumes have a pool.
-fn thin(system: &System, node: &BlockDevice, kind: DeviceKind) -> Option<bool> {
+fn thin_provisioning(system: &System, node: &BlockDevice, kind: DeviceKind) -> Option<bool> {
     match kind {
         DeviceKind::Lvm => {
             let uuids = node.slaves(system).into_iter();

@@ -64,17 +64,18 @@ pub fn document_bytes_max() -> u64 {
 ///
 /// # Errors
 /// Fails if the file cannot be read, or with a [`ReadLimit`] above `bytes_max`.
-pub fn file(path: impl AsRef<Path>, bytes_max: u64) -> io::Result<Vec<u8>> {
+pub fn read_file(path: impl AsRef<Path>, bytes_max: u64) -> io::Result<Vec<u8>> {
     opened(&File::open(path)?, bytes_max)
 }
 
-/// Reads a text that people write: UTF-8 of at most [`TEXT_BYTES_MAX`]. Fails as [`file()`] does.
-pub fn text(path: impl AsRef<Path>) -> io::Result<String> {
-    let bytes = file(path, TEXT_BYTES_MAX)?;
+/// Reads a text that people write: UTF-8 of at most [`TEXT_BYTES_MAX`]. Fails as [`read_file()`]
+/// does.
+pub fn read_text(path: impl AsRef<Path>) -> io::Result<String> {
+    let bytes = read_file(path, TEXT_BYTES_MAX)?;
     String::from_utf8(bytes).map_err(|error| io::Error::new(ErrorKind::InvalidData, error))
 }
 
-/// Reads standard input to its end. Fails as [`file()`] does.
+/// Reads standard input to its end. Fails as [`read_file()`] does.
 pub fn standard_input(bytes_max: u64) -> io::Result<Vec<u8>> {
     // Without the buffer of [`io::stdin`]: nothing else reads standard input.
     opened(
@@ -83,7 +84,8 @@ pub fn standard_input(bytes_max: u64) -> io::Result<Vec<u8>> {
     )
 }
 
-/// Reads a stream to its end, without a deadline: a person may type it. Fails as [`file()`] does.
+/// Reads a stream to its end, without a deadline: a person may type it. Fails as [`read_file()`]
+/// does.
 pub fn stream(from: impl Read, bytes_max: u64) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(bytes_max.saturating_add(1))
@@ -121,22 +123,22 @@ mod tests {
     fn file_within_the_bound_is_read_whole() {
         let path = std::env::temp_dir().join(format!("iosonde-bounded-{}", std::process::id()));
         std::fs::write(&path, b"12345").unwrap();
-        let (fits, short) = (file(&path, 5), file(&path, 4));
+        let (fits, short) = (read_file(&path, 5), read_file(&path, 4));
         std::fs::remove_file(&path).unwrap();
         assert_eq!(fits.unwrap(), b"12345");
         let error = short.unwrap_err();
         assert_eq!(error.kind(), ErrorKind::FileTooLarge);
         assert_eq!(ReadLimit::exceeded_in(&error), Some(ReadLimit::Bytes(4)));
-        let missing = file(&path, 5).unwrap_err();
+        let missing = read_file(&path, 5).unwrap_err();
         assert_eq!(ReadLimit::exceeded_in(&missing), None);
     }
 
     #[test]
     fn device_without_end_is_an_error() {
-        let error = file("/dev/zero", u64::MAX).unwrap_err();
+        let error = read_file("/dev/zero", u64::MAX).unwrap_err();
         assert_eq!(error.to_string(), "it is a device, not a regular file");
         assert_eq!(ReadLimit::exceeded_in(&error), Some(ReadLimit::Device));
-        assert_eq!(file("/dev/null", 0).unwrap(), b"");
+        assert_eq!(read_file("/dev/null", 0).unwrap(), b"");
     }
 
     #[test]

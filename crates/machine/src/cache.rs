@@ -26,7 +26,7 @@ pub fn moved(targets: &[TargetInfo], moved: &Snapshot) -> Option<ByteTraffic> {
     let mut least: Option<ByteTraffic> = None;
     loop {
         level = independent(level);
-        let Some(sum) = sum(&level, moved) else {
+        let Some(sum) = traffic_sum(&level, moved) else {
             return least;
         };
         least = Some(least.map_or(sum, |least| ByteTraffic {
@@ -69,7 +69,7 @@ fn lies_below(device: &DeviceInfo, number: DeviceNumber) -> bool {
         .any(|below| below.number == number || lies_below(below, number))
 }
 
-fn sum(devices: &[&DeviceInfo], moved: &Snapshot) -> Option<ByteTraffic> {
+fn traffic_sum(devices: &[&DeviceInfo], moved: &Snapshot) -> Option<ByteTraffic> {
     if devices.is_empty() {
         return None;
     }

@@ -1,7 +1,7 @@
 //! Identity of a disk. Device names and numbers do not identify it: after a reboot or a
 //! replacement, another disk may have them.
 
-use super::block_device::{BlockDevice, SECTOR_BYTES, kind, mapped_image};
+use super::block_device::{BlockDevice, SECTOR_BYTES, device_kind, mapped_image};
 use super::identify::PathFacts;
 use super::proc_root::System;
 use iosonde_result::host::DeviceNumber;
@@ -54,7 +54,7 @@ impl DiskIdentity {
         let disk = disk.as_ref().unwrap_or(&node);
         DiskIdentity {
             serial: serial(system, disk),
-            wwid: wwid(system, disk),
+            wwid: disk_wwid(system, disk),
             start_bytes: is_partition.then(|| bytes("start")).flatten(),
             size_bytes: bytes("size").unwrap_or(0),
             diskseq: system.value(disk.dir.join("diskseq")),
@@ -101,12 +101,12 @@ fn serial(system: &System, disk: &BlockDevice) -> Option<String> {
     of_file().or_else(of_device).or_else(of_page)
 }
 
-fn wwid(system: &System, disk: &BlockDevice) -> Option<String> {
+fn disk_wwid(system: &System, disk: &BlockDevice) -> Option<String> {
     // The order is NVMe; SCSI and ATA; MMC; device mapper; md.
     let files = ["wwid", "device/wwid", "device/cid", "dm/uuid", "md/uuid"];
     let of_file = |file: &&str| system.text(disk.dir.join(file));
     files.iter().find_map(of_file).or_else(|| {
-        let image = mapped_image(system, disk, kind(system, disk))?;
+        let image = mapped_image(system, disk, device_kind(system, disk))?;
         let fsid = image.fsid.clone()?;
         Some(format!("{fsid}/{image}"))
     })

@@ -12,7 +12,7 @@ use std::path::Path;
 /// The service behind a mount; `None` for other file systems.
 pub fn service(system: &System, mount: &Mount) -> Option<MountService> {
     let mut service = match mount.fs_type.as_str() {
-        "nfs" | "nfs4" => return Some(nfs(mount)),
+        "nfs" | "nfs4" => return Some(nfs_service(mount)),
         "ceph" => kernel_ceph(mount),
         "fuse.ceph-fuse" | "fuse.ceph" => ceph_fuse(system, mount),
         _ => return None,
@@ -29,7 +29,7 @@ fn option<'a>(mount: &'a Mount, name: &str) -> Option<&'a str> {
     options.find_map(|option| option.strip_prefix(name)?.strip_prefix('='))
 }
 
-fn nfs(mount: &Mount) -> MountService {
+fn nfs_service(mount: &Mount) -> MountService {
     // An IPv6 address is in brackets. The path follows the next colon.
     let (server, path) = match mount.source.split_once("]:") {
         Some((server, path)) => (format!("{server}]"), Some(path)),

@@ -42,7 +42,7 @@ fn magic(path: &Path) -> Option<u64> {
 }
 
 /// The space at a path, in the form of results.
-pub(super) fn room(path: &Path) -> io::Result<FileSystemUsage> {
+pub(super) fn file_system_usage(path: &Path) -> io::Result<FileSystemUsage> {
     let (existing, _) = nearest_existing(path)?;
     let stat = rustix::fs::statvfs(&existing)?;
     if is_boundless(&existing) {

@@ -8,7 +8,7 @@ use iosonde_result::host::{Cpu, Host, Locality, Platform};
 use std::path::Path;
 
 /// Describes the machine.
-pub fn host(system: &System) -> Host {
+pub fn describe_host(system: &System) -> Host {
     let cpuinfo = system.text("/proc/cpuinfo").unwrap_or_default();
     let meminfo = system.text("/proc/meminfo").unwrap_or_default();
     let os = OsRelease::read(system);
@@ -293,7 +293,7 @@ mod tests {
 
     #[test]
     fn host_of_the_live_machine_is_read() {
-        let host = host(&System::live());
+        let host = describe_host(&System::live());
         assert!(host.kernel.is_some() && host.memory_bytes.unwrap() > 0);
         assert!(host.cpu.online.unwrap() > 0 && host.cgroup.cpuset.unwrap() > 0);
     }

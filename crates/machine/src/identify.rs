@@ -10,7 +10,7 @@ mod identify_tests;
 use super::block_device::{BlockDevice, describe};
 use super::cgroup;
 use super::file_service::service;
-use super::file_system::{STAT_BLOCK_BYTES, nearest_existing, room};
+use super::file_system::{STAT_BLOCK_BYTES, file_system_usage, nearest_existing};
 use super::mounts::{self, mount_of};
 use super::proc_root::{System, device_number};
 use iosonde_result::host::{
@@ -86,7 +86,7 @@ pub fn identify(path: &Path) -> io::Result<TargetInfo> {
     let facts = PathFacts::query(path)?;
     let mut info = identify_in(&System::live(), &facts);
     if info.mount.is_some() {
-        info.space = room(&facts.path).ok();
+        info.space = file_system_usage(&facts.path).ok();
     }
     Ok(info)
 }

@@ -29,7 +29,7 @@ impl NfsWatch {
         NfsWatch {
             before: match mounts.is_empty() {
                 true => Vec::new(),
-                false => now(system),
+                false => read_nfs_sides(system),
             },
             mounts,
         }
@@ -40,7 +40,7 @@ impl NfsWatch {
         if self.mounts.is_empty() {
             return Vec::new();
         }
-        let after = now(system);
+        let after = read_nfs_sides(system);
         // Of two mounts at one path the later one covers the other.
         let find = |all: &[NfsSide], (source, point): &(String, String)| {
             let mut all = all.iter().rev();
@@ -68,14 +68,14 @@ impl NfsSampler {
     /// Starts sampling.
     pub fn begin(system: System) -> NfsSampler {
         NfsSampler {
-            last: now(&system),
+            last: read_nfs_sides(&system),
             system,
         }
     }
 
     /// The activity of each mount since the last sample. A new mount counts from zero.
     pub fn sample(&mut self) -> Vec<NfsSide> {
-        let after = now(&self.system);
+        let after = read_nfs_sides(&self.system);
         let none = NfsSide::default();
         let activity = |side: &NfsSide| {
             let mut known = self.last.iter().rev();
@@ -90,7 +90,7 @@ impl NfsSampler {
     }
 }
 
-fn now(system: &System) -> Vec<NfsSide> {
+fn read_nfs_sides(system: &System) -> Vec<NfsSide> {
     parse(&system.text("/proc/self/mountstats").unwrap_or_default())
 }
 

@@ -128,7 +128,7 @@ pub fn check(needs: &[SpaceNeed]) -> Result<(), SpaceError> {
     };
     let asked: Vec<(SpaceNeed, FileSystemSpace)> =
         needs.iter().map(ask).collect::<Result<_, SpaceError>>()?;
-    fits(&asked).map_err(|short| match view_of_kernel(&short.path) {
+    check_space(&asked).map_err(|short| match view_of_kernel(&short.path) {
         Some(fs_type) => SpaceError::View {
             path: short.path,
             fs_type,
@@ -138,7 +138,7 @@ pub fn check(needs: &[SpaceNeed]) -> Result<(), SpaceError> {
 }
 
 /// Compares needs with the space of their file systems.
-pub fn fits(needs: &[(SpaceNeed, FileSystemSpace)]) -> Result<(), Shortage> {
+pub fn check_space(needs: &[(SpaceNeed, FileSystemSpace)]) -> Result<(), Shortage> {
     let mut sums: BTreeMap<u64, Shortage> = BTreeMap::new();
     for (need, space) in needs {
         let sum = sums.entry(space.file_system).or_insert_with(|| Shortage {
@@ -184,12 +184,12 @@ mod tests {
             (need("/b/1", 500), room(2, 500)),
             (need("/a/2", 41), room(1, 100)),
         ];
-        let shortage = fits(&needs).unwrap_err();
+        let shortage = check_space(&needs).unwrap_err();
         assert_eq!(
             shortage.to_string(),
             "/a/1: 101 bytes are needed, but only 100 bytes are available"
         );
-        assert_eq!(fits(&needs[..2]), Ok(()));
+        assert_eq!(check_space(&needs[..2]), Ok(()));
     }
 
     #[test]
@@ -240,7 +240,7 @@ mod tests {
             let sum = |at: u64| {
                 needs.iter().filter(|need| need.0 == at).map(|need| need.1).sum::<u64>()
             };
-            prop_assert_eq!(fits(&asked).is_ok(), (0..3).all(|at| sum(at) <= 400));
+            prop_assert_eq!(check_space(&asked).is_ok(), (0..3).all(|at| sum(at) <= 400));
         }
     }
 }

@@ -1,7 +1,7 @@
 //! The machine's answers to queries of job files.
 
 use crate::bounded_read::{self, TEXT_BYTES_MAX};
-use crate::{host::host, proc_root::System};
+use crate::{host::describe_host, proc_root::System};
 use iosonde_job::Env;
 use iosonde_result::host::Host;
 use std::fs::File;
@@ -17,7 +17,7 @@ pub struct SystemEnv {
 
 impl SystemEnv {
     fn host(&self) -> &Host {
-        self.host.get_or_init(|| host(&System::live()))
+        self.host.get_or_init(|| describe_host(&System::live()))
     }
 }
 
@@ -27,7 +27,7 @@ impl Env for SystemEnv {
     }
 
     fn read_file(&self, path: &str) -> io::Result<Vec<u8>> {
-        bounded_read::file(path, TEXT_BYTES_MAX)
+        bounded_read::read_file(path, TEXT_BYTES_MAX)
     }
 
     fn read_start(&self, path: &str, most: usize) -> io::Result<Vec<u8>> {

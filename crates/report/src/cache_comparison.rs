@@ -81,8 +81,8 @@ impl CacheComparison {
                     "{job}, {}: {}: {} IOPS with the tier, {} without it, a ratio of {}{hits}",
                     subject.name(),
                     effect(with, without),
-                    words::iops(with.value),
-                    words::iops(without.value),
+                    words::iops_text(with.value),
+                    words::iops_text(without.value),
                     words::three_digits(with.value / without.value),
                 ))
             })
@@ -190,13 +190,15 @@ const TIER_ROWS: [(&str, TierText); 5] = [
         rate.map_or("-".to_owned(), |rate| format!("{:.1}%", rate * 100.0))
     }),
     ("tier operations passed on", |tier| {
-        words::iops((tier.proxied_reads + tier.proxied_writes) as f64)
+        words::iops_text((tier.proxied_reads + tier.proxied_writes) as f64)
     }),
     ("tier promotions", |tier| {
-        words::iops(tier.promotions as f64)
+        words::iops_text(tier.promotions as f64)
     }),
-    ("tier flushes", |tier| words::iops(tier.flushes as f64)),
-    ("tier evictions", |tier| words::iops(tier.evictions as f64)),
+    ("tier flushes", |tier| words::iops_text(tier.flushes as f64)),
+    ("tier evictions", |tier| {
+        words::iops_text(tier.evictions as f64)
+    }),
 ];
 
 /// Effect of the tier on a rate, by the confidence intervals.

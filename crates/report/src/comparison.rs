@@ -92,7 +92,7 @@ impl<'a> ComparisonDocument<'a> {
     /// escaped.
     #[must_use]
     pub fn short_text(&self, style: TextStyle) -> String {
-        short_comparison::text(self, style)
+        short_comparison::short_comparison_text(self, style)
     }
 
     fn table(&self) -> String {
@@ -130,7 +130,7 @@ impl<'a> ComparisonDocument<'a> {
         };
         let all = self.comparison.rows.iter();
         let most: Vec<ComparisonRow> = all.filter(|row| is_most(&row.part)).cloned().collect();
-        let cells = ratio_grid::text(self.comparison, self.sweep);
+        let cells = ratio_grid::ratio_tables(self.comparison, self.sweep);
         format!(
             "{}{cells}{}",
             self.rows(&most, RatioNotation::Quotient, TextStyle::PLAIN),
@@ -153,8 +153,8 @@ impl<'a> ComparisonDocument<'a> {
             }
             table.add_row([
                 Cell::new(format!(" {}", label(row.subject.name(), row.measure))),
-                right(unbroken(&side(row, &row.a))),
-                right(unbroken(&side(row, &row.b))),
+                right(unbroken(&compared_side_text(row, &row.a))),
+                right(unbroken(&compared_side_text(row, &row.b))),
                 right(unbroken(&ratios.text(&row.ratio))),
                 right(unbroken(&ratios.interval(&row.ratio))),
                 Cell::new(unbroken(row.verdict.words())),
@@ -304,8 +304,8 @@ impl<'a> ComparisonDocument<'a> {
             [
                 self.title(&row.part).to_owned(),
                 label(row.subject.name(), row.measure),
-                side(row, &row.a),
-                side(row, &row.b),
+                compared_side_text(row, &row.a),
+                compared_side_text(row, &row.b),
                 number(row.ratio.value),
                 interval(&row.ratio),
                 row.verdict.words().to_owned(),
@@ -329,7 +329,7 @@ const NAMED_PARTS_MAX: usize = 8;
 /// Placeholder of a part's name in a table. The name in a cell would widen the first column.
 const NAME_OF_PART: &str = "=";
 
-fn side(row: &ComparisonRow, side: &ComparedSide) -> String {
+fn compared_side_text(row: &ComparisonRow, side: &ComparedSide) -> String {
     let mark = if side.unsettled { "*" } else { "" };
     let bounds = side.bounds.map(|bounds| (bounds.low, bounds.high));
     known_figure(row.measure, side.value, bounds) + mark

@@ -2,7 +2,7 @@
 
 use crate::csv::csv_line;
 use crate::early_ending;
-use crate::intervals::ends;
+use crate::intervals::interval_ends;
 use crate::json_document::{PROGRAM, json_text};
 use crate::markdown_table::{markdown_paragraphs, markdown_table};
 use crate::text_table::{
@@ -84,7 +84,7 @@ pub fn markdown(result: &CsiResult) -> String {
 }
 
 /// CSV with one line per service and size of the data. Durations and latencies are in nanoseconds.
-pub fn csv(result: &CsiResult) -> String {
+pub fn csi_csv(result: &CsiResult) -> String {
     let mut text = "class,service,data_bytes,measured,failed,right,mean_ns,mean_low_95,\
                     mean_high_95,max_ns,read_mean_ns,app_p99_before_ns,app_p99_during_ns,\
                     app_p99_after_ns,app_max_during_ns\n"
@@ -116,7 +116,7 @@ pub fn csv(result: &CsiResult) -> String {
 }
 
 /// Returns the whole result as JSON. `docs/schema/csi.json` is its schema.
-pub fn json(result: &CsiResult) -> serde_json::Result<String> {
+pub fn csi_json(result: &CsiResult) -> serde_json::Result<String> {
     json_text(&CsiDocument::from_result(result.clone(), PROGRAM))
 }
 
@@ -145,7 +145,7 @@ fn duration_row(summary: &ServiceSummary) -> Vec<String> {
         figure.map_or("-".to_owned(), |figure| words::latency(figure.value_ns))
     };
     let interval = summary.took.map_or(String::new(), |figure| {
-        ends(figure.value_ns, figure.interval_ns, words::latency)
+        interval_ends(figure.value_ns, figure.interval_ns, words::latency)
     });
     let checksum = match (summary.right, summary.failed) {
         (0, 0) => "-".to_owned(),
@@ -382,14 +382,14 @@ mod tests {
 
     #[test]
     fn csv_has_a_line_per_service_and_size() {
-        let text = csv(&result());
+        let text = csi_csv(&result());
         assert_eq!(text.lines().count(), 1 + 2 * DataService::ALL.len());
         assert!(text.contains("\nsc://fast,clone,67108864,2,0,2,"), "{text}");
     }
 
     #[test]
     fn document_is_read_back() {
-        let text = json(&result()).unwrap();
+        let text = csi_json(&result()).unwrap();
         let document: CsiDocument = serde_json::from_str(&text).unwrap();
         assert_eq!(document.kind, "csi");
         assert_eq!(document.csi, result());

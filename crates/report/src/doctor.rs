@@ -16,7 +16,7 @@ use iosonde_result::doctor::{Examination, ExaminedTarget, Finding, Severity};
 use iosonde_result::words;
 
 /// Returns the report as text of at most 80 columns. Commands may be longer.
-pub fn text(examined: &Examination) -> String {
+pub fn examination_text(examined: &Examination) -> String {
     let mut text = "Machine\n\n".to_owned();
     text.push_str(&pairs(&machine(examined)));
     for target in &examined.targets {
@@ -38,7 +38,7 @@ pub fn text(examined: &Examination) -> String {
 }
 
 /// Returns the report as JSON.
-pub fn json(examined: &Examination) -> String {
+pub fn examination_json(examined: &Examination) -> String {
     // Serialization of plain data cannot fail.
     json_text(examined).unwrap_or_default()
 }
@@ -69,7 +69,7 @@ fn machine(examined: &Examination) -> Vec<facts::Fact> {
 fn target_facts(target: &ExaminedTarget) -> Vec<facts::Fact> {
     let info = &target.info;
     let path = info.path.display().to_string();
-    let kind = facts::kind(info);
+    let kind = facts::target_kind_text(info);
     let mut all = vec![(
         "target",
         if path == target.name {

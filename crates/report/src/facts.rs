@@ -14,7 +14,8 @@ mod ceph;
 mod machine;
 mod shared_file;
 
-pub use ceph::{ceph, ceph_unknown, cluster};
+pub(crate) use ceph::ceph_facts;
+pub use ceph::{ceph_unknown, cluster};
 pub(crate) use machine::machine_facts;
 pub use machine::{bounds, machine};
 pub use shared_file::shared_file;
@@ -76,7 +77,7 @@ pub fn caches(caches: &[LayerCache]) -> Option<Fact> {
 }
 
 /// Requests to NFS servers, a line per mount.
-pub fn nfs(sides: &[NfsSide]) -> Vec<Fact> {
+pub fn nfs_facts(sides: &[NfsSide]) -> Vec<Fact> {
     sides.iter().map(|side| ("NFS", nfs_side(side))).collect()
 }
 
@@ -105,7 +106,7 @@ fn nfs_side(side: &NfsSide) -> String {
 }
 
 /// Type and size of a path.
-pub fn kind(target: &TargetInfo) -> String {
+pub(crate) fn target_kind_text(target: &TargetInfo) -> String {
     let kind = match target.kind {
         PathKind::Missing => "does not exist yet",
         PathKind::Directory => "directory",
@@ -166,7 +167,7 @@ fn device(device: &DeviceInfo) -> String {
     let version = version.map_or(String::new(), |version| format!(" {version}"));
     let driver = device.driver.as_ref();
     parts.extend(driver.map(|driver| format!("driver {driver}{version}")));
-    parts.extend(device.link.as_ref().map(link));
+    parts.extend(device.link.as_ref().map(pcie_link_text));
     if device.thin == Some(true) {
         parts.push("thinly provisioned".to_owned());
     }
@@ -197,7 +198,7 @@ fn attached(device: &DeviceInfo) -> Option<&'static str> {
     }
 }
 
-fn link(link: &PcieLink) -> String {
+fn pcie_link_text(link: &PcieLink) -> String {
     format!(
         "PCIe {} x{}",
         link.speed.trim_end_matches(" PCIe"),

@@ -41,7 +41,7 @@ const INTERVAL_COLUMN: usize = 2;
 /// Formats a value with its unit.
 pub fn value(measure: Measure, value: f64) -> String {
     match measure {
-        Measure::Iops => words::iops(value),
+        Measure::Iops => words::iops_text(value),
         Measure::BytesPerS => words::bandwidth(value),
         Measure::CommandFigure => words::three_digits(value),
         _ => words::latency(value),
@@ -98,7 +98,7 @@ pub fn percent(share: f64) -> String {
 /// Ends of the interval.
 fn interval(figure: &Figure) -> String {
     let bounds = figure.bounds.map(|bounds| (bounds.low, bounds.high));
-    intervals::ends(figure.value, bounds, |end| value(figure.measure, end))
+    intervals::interval_ends(figure.value, bounds, |end| value(figure.measure, end))
 }
 
 /// The figure with its known digits, marked if it was not steady.
@@ -163,7 +163,7 @@ const HEAD: &str =
     "part,rw,bs,iodepth,numjobs,subject,measure,value,low_95,high_95,interval_from,settled";
 
 /// CSV with one line per figure. Latencies are in nanoseconds.
-pub fn csv(parts: &[ResultPart]) -> String {
+pub fn figures_csv(parts: &[ResultPart]) -> String {
     let mut text = format!("{HEAD}\n");
     for part in parts {
         for figure in &part.figures {

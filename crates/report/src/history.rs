@@ -25,7 +25,7 @@ use serde::Serialize;
 use std::collections::BTreeMap;
 
 /// Formats a time for a list: `2026-11-21 03:01`.
-pub fn time(ms: u64, zone: &TimeZone) -> String {
+pub fn list_time_text(ms: u64, zone: &TimeZone) -> String {
     let at = i64::try_from(ms)
         .ok()
         .and_then(|ms| Timestamp::from_millisecond(ms).ok());
@@ -49,7 +49,7 @@ fn labels<'a>(labels: impl Iterator<Item = (&'a String, &'a String)>) -> String 
 }
 
 /// Kind and state of a study, in one cell.
-fn what(study: &StudySummary) -> String {
+fn study_kind_text(study: &StudySummary) -> String {
     match unfinished(study) {
         None => study.kind.clone(),
         Some(why) => format!("{}, {why}{}", study.kind, reached(study)),
@@ -75,7 +75,7 @@ fn unfinished(study: &StudySummary) -> Option<&'static str> {
 
 /// Returns a list of studies in `format`. Only the table has a style.
 #[must_use]
-pub fn list(
+pub fn study_list(
     studies: &[StudySummary],
     format: TextFormat,
     zone: &TimeZone,
@@ -93,7 +93,7 @@ const HEAD: [&str; 7] = [
     "id", "started", "what", "target", "read/s", "write/s", "most",
 ];
 
-fn row(study: &StudySummary, zone: &TimeZone) -> [String; 7] {
+fn study_row(study: &StudySummary, zone: &TimeZone) -> [String; 7] {
     let headline = &study.headline;
     let unknown = || "-".to_owned();
     let cell = |rate: Option<&HeadlineRate>| {
@@ -105,8 +105,8 @@ fn row(study: &StudySummary, zone: &TimeZone) -> [String; 7] {
     let bandwidth = bandwidth.map(|bandwidth| bandwidth.with_workload());
     [
         study.short_id.clone(),
-        time(study.started_at_ms, zone),
-        what(study),
+        list_time_text(study.started_at_ms, zone),
+        study_kind_text(study),
         study.target.clone(),
         cell(headline.read.as_ref()),
         cell(headline.write.as_ref()),
@@ -124,7 +124,7 @@ fn list_markdown(studies: &[StudySummary], zone: &TimeZone) -> String {
     let mut columns = aligned_columns(&HEAD, list_table::TARGET + 1);
     columns.push(Left("labels"));
     let rows = studies.iter().map(|study| {
-        let mut cells = Vec::from(row(study, zone));
+        let mut cells = Vec::from(study_row(study, zone));
         cells.push(labels(shown_labels(&study.labels)));
         cells
     });
@@ -219,7 +219,7 @@ fn list_json(studies: &[StudySummary]) -> String {
 
 /// Returns one stored result as text, in the characters of `style`.
 #[must_use]
-pub fn show(loaded: &Loaded, zone: &TimeZone, style: TextStyle) -> String {
+pub fn stored_result_text(loaded: &Loaded, zone: &TimeZone, style: TextStyle) -> String {
     let summary = &loaded.summary;
     let reached = reached(summary);
     let cut_off = match unfinished(summary) {
@@ -232,7 +232,7 @@ pub fn show(loaded: &Loaded, zone: &TimeZone, style: TextStyle) -> String {
     let mut facts = vec![
         ("result", format!("{} ({})", loaded.name(), summary.id)),
         ("what", what),
-        ("started", time(summary.started_at_ms, zone)),
+        ("started", list_time_text(summary.started_at_ms, zone)),
         ("machine", summary.machine.clone().unwrap_or_default()),
         ("program", summary.program.clone()),
         ("labels", labels(summary.labels.iter())),
@@ -245,7 +245,7 @@ pub fn show(loaded: &Loaded, zone: &TimeZone, style: TextStyle) -> String {
     let mut text = pairs(&facts);
     let study = &loaded.study;
     let report = if let Some(probe) = study.probe(loaded.run) {
-        super::probe::table::text(&probe)
+        super::probe::table::probe_table(&probe)
     } else if let Some(sweep) = study.sweep(loaded.run) {
         format!("\n{}", super::sweep::table(&sweep))
     } else if let Some(load) = study.load(loaded.run) {
@@ -259,7 +259,7 @@ pub fn show(loaded: &Loaded, zone: &TimeZone, style: TextStyle) -> String {
     } else if let Some(suite) = study.suite(loaded.run) {
         format!("\n{}", super::suite::table(&suite, style))
     } else {
-        runs(loaded, style)
+        study_runs_text(loaded, style)
     };
     text.push_str(&report);
     if KINDS_OF_POD_MEANS.contains(&summary.kind.as_str()) {
@@ -282,7 +282,7 @@ fn pods_of_runs(loaded: &Loaded) -> String {
     super::pods::totals_text(&totals)
 }
 
-fn runs(loaded: &Loaded, style: TextStyle) -> String {
+fn study_runs_text(loaded: &Loaded, style: TextStyle) -> String {
     let mut text = String::new();
     let mut shown: Vec<Vec<facts::Fact>> = Vec::new();
     for run in &loaded.study.runs {
@@ -304,9 +304,9 @@ fn runs(loaded: &Loaded, style: TextStyle) -> String {
                 text.push_str(&format!("\n{series}"));
             }
             if !result.pods.is_empty() {
-                text.push_str(&super::pods::text(&result.pods));
+                text.push_str(&super::pods::pods_table(&result.pods));
             }
-            text.push_str(&super::nodes::text(&result.nodes));
+            text.push_str(&super::nodes::nodes_text(&result.nodes));
             // The runs of a study mostly use the same target and machine.
             let place = place(result);
             if !shown.contains(&place) {
@@ -341,8 +341,14 @@ fn place(result: &RunResult) -> Vec<facts::Fact> {
     }
     place.extend(facts::storage(result));
     place.extend(facts::caches(&result.caches));
-    place.extend(result.ceph.as_ref().map(facts::ceph).unwrap_or_default());
-    place.extend(facts::nfs(&result.nfs));
+    place.extend(
+        result
+            .ceph
+            .as_ref()
+            .map(facts::ceph_facts)
+            .unwrap_or_default(),
+    );
+    place.extend(facts::nfs_facts(&result.nfs));
     place.extend(result.shared_file.iter().flat_map(facts::shared_file));
     place.push(("machine", facts::machine(&result.host)));
     place.extend(facts::bounds(&result.host));

@@ -64,7 +64,7 @@ fn empty_page() -> io::Result<String> {
 }
 
 /// Returns the HTML file.
-fn page(report: &PageReport) -> serde_json::Result<String> {
+fn html_page(report: &PageReport) -> serde_json::Result<String> {
     let json = serde_json::to_string(report)?;
     let empty = empty_page().map_err(serde_json::Error::io)?;
     let has_no = |what: &str| {

@@ -9,7 +9,11 @@ pub(crate) const NOT_KNOWN: &str = "not known";
 pub(crate) const SHARE_MIN: f64 = 0.001;
 
 /// Ends of the interval of a value: `388 us to 396 us`.
-pub fn ends(value: f64, interval: Option<(f64, f64)>, show: impl Fn(f64) -> String) -> String {
+pub(crate) fn interval_ends(
+    value: f64,
+    interval: Option<(f64, f64)>,
+    show: impl Fn(f64) -> String,
+) -> String {
     let telling = interval.and_then(|ends| informative_interval(value, ends));
     telling.map_or(NOT_KNOWN.to_owned(), |(low, high)| {
         format!("{} to {}", show(low), show(high))

@@ -32,7 +32,7 @@ pub struct ClassRun {
 const DIRECTIONS: [&str; 3] = ["read", "write", "trim"];
 
 /// Returns the report as text of at most 80 columns.
-pub fn text(runs: &[ClassRun]) -> String {
+pub fn class_runs_text(runs: &[ClassRun]) -> String {
     let mut text = runs.iter().map(class).collect::<Vec<_>>().join("\n");
     if runs.len() > 1 {
         let title = wrapped("Side by side: IOPS, bandwidth, 99th percentile of the latency");
@@ -42,7 +42,7 @@ pub fn text(runs: &[ClassRun]) -> String {
 }
 
 /// Returns the report as JSON.
-pub fn json(runs: &[ClassRun]) -> String {
+pub fn class_runs_json(runs: &[ClassRun]) -> String {
     let all: Vec<Value> = runs
         .iter()
         .map(|run| {
@@ -76,12 +76,12 @@ fn class(run: &ClassRun) -> String {
         "Global options - {}",
         options(&run.fio["global options"])
     );
-    for job in jobs(run) {
+    for job in class_run_jobs(run) {
         let _ = writeln!(text, "\nJobName: {}", string(&job["jobname"]));
         let shape = shape(&job["job options"], &run.fio["global options"]);
         let _ = writeln!(text, "  {shape}");
         for direction in moved(job) {
-            text.push_str(&side(direction, &job[direction]));
+            text.push_str(&direction_text(direction, &job[direction]));
         }
     }
     text.push_str(&disks(&run.fio["disk_util"]));
@@ -100,7 +100,7 @@ fn class(run: &ClassRun) -> String {
     text
 }
 
-fn jobs(run: &ClassRun) -> impl Iterator<Item = &Value> {
+fn class_run_jobs(run: &ClassRun) -> impl Iterator<Item = &Value> {
     run.fio["jobs"].as_array().into_iter().flatten()
 }
 
@@ -137,7 +137,7 @@ fn shape(own: &Value, global: &Value) -> String {
     said.collect::<Vec<_>>().join(" ")
 }
 
-fn side(direction: &str, side: &Value) -> String {
+fn direction_text(direction: &str, side: &Value) -> String {
     let n = |name: &str| number(&side[name]);
     let mut text = format!(
         "{direction}:\n  IOPS={:.0} BW(KiB/s)={:.0}\n",
@@ -187,14 +187,19 @@ fn percentile(side: &Value, percent: &str) -> f64 {
 }
 
 fn disks(disks: &Value) -> String {
-    let disks: Vec<String> = disks.as_array().into_iter().flatten().map(disk).collect();
+    let disks: Vec<String> = disks
+        .as_array()
+        .into_iter()
+        .flatten()
+        .map(disk_text)
+        .collect();
     match disks.is_empty() {
         true => String::new(),
         false => format!("\nDisk stats (read/write):\n{}", disks.concat()),
     }
 }
 
-fn disk(disk: &Value) -> String {
+fn disk_text(disk: &Value) -> String {
     let n = |name: &str| number(&disk[name]);
     format!(
         "  {}: ios={:.0}/{:.0} merge={:.0}/{:.0} ticks={:.0}/{:.0} in_queue={:.0}, util={:.1}%\n",
@@ -238,7 +243,12 @@ fn side_by_side_table(runs: &[ClassRun]) -> String {
 /// Name of each job and direction, and its figures in each class.
 fn job_figures(runs: &[ClassRun]) -> Vec<(String, Vec<String>)> {
     let mut all = Vec::new();
-    for (index, job) in runs.first().into_iter().flat_map(jobs).enumerate() {
+    for (index, job) in runs
+        .first()
+        .into_iter()
+        .flat_map(class_run_jobs)
+        .enumerate()
+    {
         for direction in moved(job) {
             // A job with one direction is mostly named after the direction.
             let name = match moved(job).count() {
@@ -247,16 +257,16 @@ fn job_figures(runs: &[ClassRun]) -> Vec<(String, Vec<String>)> {
             };
             let sides = runs.iter();
             let sides = sides.map(|run| &run.fio["jobs"][index][direction]);
-            all.push((name, sides.map(cell).collect()));
+            all.push((name, sides.map(direction_cell).collect()));
         }
     }
     all
 }
 
-fn cell(side: &Value) -> String {
+fn direction_cell(side: &Value) -> String {
     format!(
         "{}, {}, {}",
-        words::iops(number(&side["iops"])),
+        words::iops_text(number(&side["iops"])),
         words::bandwidth(number(&side["bw_bytes"])),
         words::latency(percentile(side, "99.000000")),
     )

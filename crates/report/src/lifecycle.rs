@@ -2,7 +2,7 @@
 
 use crate::csv::csv_line;
 use crate::early_ending;
-use crate::intervals::ends;
+use crate::intervals::interval_ends;
 use crate::json_document::{PROGRAM, json_text};
 use crate::markdown_table::{markdown_paragraphs, markdown_table};
 use crate::text_table::{
@@ -23,7 +23,7 @@ pub fn table(result: &LifecycleResult) -> String {
     let mut text = wrapped(&headline(result));
     for group in &result.groups {
         text.push_str(&format!("\n{}", wrapped(&group_title(group))));
-        let mut table = fill_table(plain(), &aligned_columns(&HEAD, 1), rows(group));
+        let mut table = fill_table(plain(), &aligned_columns(&HEAD, 1), stage_rows(group));
         hide_columns(&mut table, &LEAST_IMPORTANT);
         text.push_str(&render_left(&mut table));
         for line in findings(group) {
@@ -37,7 +37,7 @@ pub fn table(result: &LifecycleResult) -> String {
 pub fn markdown(result: &LifecycleResult) -> String {
     let mut text = format!("## Volume life cycle\n\n{}\n", headline(result));
     for group in &result.groups {
-        let table = markdown_table(&aligned_columns(&HEAD, 1), rows(group));
+        let table = markdown_table(&aligned_columns(&HEAD, 1), stage_rows(group));
         text.push_str(&format!("\n### {}\n\n{table}", group_title(group)));
         text.push_str(&markdown_paragraphs(&findings(group)));
     }
@@ -45,7 +45,7 @@ pub fn markdown(result: &LifecycleResult) -> String {
 }
 
 /// CSV with one line per stage of each class and number at once. Durations are in nanoseconds.
-pub fn csv(result: &LifecycleResult) -> String {
+pub fn lifecycle_csv(result: &LifecycleResult) -> String {
     let mut text = "class,at_once,stage,measured,failed,mean_ns,mean_low_95,mean_high_95,p50_ns,\
                     p50_low_95,p50_high_95,p90_ns,p99_ns,max_ns\n"
         .to_owned();
@@ -78,7 +78,7 @@ pub fn csv(result: &LifecycleResult) -> String {
 }
 
 /// Returns the whole result as JSON. `docs/schema/lifecycle.json` is its schema.
-pub fn json(result: &LifecycleResult) -> serde_json::Result<String> {
+pub fn lifecycle_json(result: &LifecycleResult) -> serde_json::Result<String> {
     json_text(&LifecycleDocument::from_result(result.clone(), PROGRAM))
 }
 
@@ -105,17 +105,17 @@ fn group_title(group: &LifecycleGroup) -> String {
 }
 
 /// Rows of the stages that were measured.
-fn rows(group: &LifecycleGroup) -> Vec<[String; 7]> {
+fn stage_rows(group: &LifecycleGroup) -> Vec<[String; 7]> {
     let measured = group.stages.iter().filter(|stage| stage.measured > 0);
-    measured.map(row).collect()
+    measured.map(stage_row).collect()
 }
 
-fn row(stage: &StageSummary) -> [String; 7] {
+fn stage_row(stage: &StageSummary) -> [String; 7] {
     let value = |figure: Option<StageFigure>| {
         figure.map_or("-".to_owned(), |figure| words::latency(figure.value_ns))
     };
     let interval = stage.p50.map_or(String::new(), |median| {
-        ends(median.value_ns, median.interval_ns, words::latency)
+        interval_ends(median.value_ns, median.interval_ns, words::latency)
     });
     let longest = stage.max_ns.map(|ns| words::latency(ns as f64));
     [
@@ -293,14 +293,14 @@ mod tests {
 
     #[test]
     fn csv_has_a_line_per_stage_and_group() {
-        let text = csv(&result());
+        let text = lifecycle_csv(&result());
         assert_eq!(text.lines().count(), 1 + 2 * LifecycleStage::ALL.len());
         assert!(text.contains("\nsc://fast,8,provision,48,0,"), "{text}");
     }
 
     #[test]
     fn document_is_read_back() {
-        let text = json(&result()).unwrap();
+        let text = lifecycle_json(&result()).unwrap();
         let document: LifecycleDocument = serde_json::from_str(&text).unwrap();
         assert_eq!(document.kind, "lifecycle");
         assert_eq!(document.lifecycle.volumes, result().volumes);

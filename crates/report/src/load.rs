@@ -49,7 +49,7 @@ pub fn table(result: &LoadResult) -> String {
     text.push_str(&paragraphs(&objectives(result)));
     text.push_str(&curve(result));
     if let Some(found) = &result.matrix {
-        text.push_str(&format!("\n{}", matrix::text(found)));
+        text.push_str(&format!("\n{}", matrix::matrix_text(found)));
     }
     text + &paragraphs(&notes(result))
 }
@@ -84,7 +84,7 @@ pub fn headline(result: &LoadResult) -> String {
     let capacity = match result.capacity_iops {
         Some(iops) => format!(
             "; capacity {} IOPS at depth 128 in closed loop",
-            words::iops(iops)
+            words::iops_text(iops)
         ),
         None => String::new(),
     };
@@ -112,7 +112,7 @@ pub(crate) fn is_judged(point: &LoadMeasurement) -> bool {
 }
 
 /// Bar on a logarithmic scale: one character for the lowest latency, all for the highest.
-fn bar(latency_ns: Option<f64>, range_ns: (f64, f64)) -> String {
+fn latency_bar(latency_ns: Option<f64>, range_ns: (f64, f64)) -> String {
     latency_ns.map_or(String::new(), |ns| {
         "#".repeat((1.0 + (BAR - 1.0) * log_share(ns, range_ns)).round() as usize)
     })
@@ -220,7 +220,7 @@ fn fell_behind<'a>(
     points.any(knee_rate::has_fallen_behind).then(|| {
         format!(
             "fell behind: the backlog and the latency grow as long as the load lasts (here {})",
-            words::wait(result.options.runtime_ns + result.options.ramp_ns)
+            words::wait_text(result.options.runtime_ns + result.options.ramp_ns)
         )
     })
 }
@@ -232,7 +232,7 @@ fn findings(result: &LoadResult) -> Vec<String> {
         let kinds = point.kinds.iter().copied().map(Some);
         let kinds = kinds.chain(std::iter::repeat(None));
         let said = point.verdicts.iter().zip(kinds);
-        said.map(|(text, kind)| (kind, text.as_str(), words::iops(point.offered.total())))
+        said.map(|(text, kind)| (kind, text.as_str(), words::iops_text(point.offered.total())))
     });
     let mut alike: Vec<Vec<(Option<VerdictKind>, &str, String)>> = Vec::new();
     for one in said {
@@ -269,15 +269,18 @@ pub fn one_line(point: &LoadMeasurement) -> String {
     } else if point.kept_up {
         format!("p99 {}", percentile(point, 99.0))
     } else {
-        format!("fell behind: {} IOPS", words::iops(point.achieved_per_s()))
+        format!(
+            "fell behind: {} IOPS",
+            words::iops_text(point.achieved_per_s())
+        )
     };
-    format!("offered {:<32} {outcome}", what(point.offered))
+    format!("offered {:<32} {outcome}", offered_load_text(point.offered))
 }
 
 /// Describes an offered load.
-pub fn what(offered: Offered) -> String {
-    let reads = || format!("{} reads/s", words::iops(offered.reads_per_s));
-    let writes = || format!("{} writes/s", words::iops(offered.writes_per_s));
+pub fn offered_load_text(offered: Offered) -> String {
+    let reads = || format!("{} reads/s", words::iops_text(offered.reads_per_s));
+    let writes = || format!("{} writes/s", words::iops_text(offered.writes_per_s));
     match (offered.reads_per_s > 0.0, offered.writes_per_s > 0.0) {
         (true, true) => format!("{} + {}", reads(), writes()),
         (true, false) => reads(),
@@ -291,12 +294,12 @@ struct LoadContent<'a> {
 }
 
 /// Returns the whole result as JSON.
-pub fn json(result: &LoadResult) -> serde_json::Result<String> {
+pub fn load_result_json(result: &LoadResult) -> serde_json::Result<String> {
     json_document("load", LoadContent { load: result })
 }
 
 /// CSV with one line per direction of each point, including the matrix.
-pub fn csv(result: &LoadResult) -> String {
+pub fn load_result_csv(result: &LoadResult) -> String {
     let mut text = "part,direction,offered_per_s,achieved_per_s,kept_up,count,mean_ns,p50_ns,\
                     p95_ns,p99_ns,p99_9_ns,max_ns,interrupted,runs\n"
         .to_owned();
@@ -373,7 +376,7 @@ pub fn markdown(result: &LoadResult) -> String {
     );
     text.push_str(&markdown_paragraphs(&objectives(result)));
     if let Some(found) = &result.matrix {
-        text.push_str(&format!("\n```text\n{}```\n", matrix::text(found)));
+        text.push_str(&format!("\n```text\n{}```\n", matrix::matrix_text(found)));
     }
     // In Markdown, a leading star would start a list.
     for note in marked_notes(result, "") {
@@ -396,8 +399,8 @@ fn markdown_of_rates(result: &LoadResult) -> String {
     ];
     let rows = result.points.iter().map(|point| {
         let mut cells = vec![
-            words::iops(point.offered.total()),
-            words::iops(point.achieved_per_s()),
+            words::iops_text(point.offered.total()),
+            words::iops_text(point.achieved_per_s()),
             match (point.interrupted, point.kept_up) {
                 (true, _) => "interrupted",
                 (false, true) => "yes",

@@ -14,15 +14,15 @@ const COLUMNS: [&str; 7] = [
 const LEAST_IMPORTANT: [usize; 5] = [4, 5, 1, 2, 3];
 
 /// Tables of a run, with all disks that completed I/O.
-pub fn text(nodes: &[NodeResult]) -> String {
+pub fn nodes_text(nodes: &[NodeResult]) -> String {
     let mut text = String::new();
     for node in nodes {
         let busy = node
             .averages()
             .into_iter()
             .filter(|(_, rates)| rates.tps > 0.0);
-        text.push_str(&head(node));
-        text.push_str(&rows("disk", busy));
+        text.push_str(&node_heading(node));
+        text.push_str(&device_rows("disk", busy));
         if let Some(load) = node.network_load() {
             text.push_str(&wrapped(&format!("network: {}", load.evidence_text())));
         }
@@ -42,18 +42,18 @@ pub(crate) fn of_phases(result: &ProbeResult) -> String {
             let (disk, rates) = nodes.find(|other| other.node == name)?.busiest()?;
             Some((format!("{}: {disk}", run.phase.title()), rates))
         });
-        text.push_str(&head(node));
-        text.push_str(&rows("phase, busiest disk", of_phase));
+        text.push_str(&node_heading(node));
+        text.push_str(&device_rows("phase, busiest disk", of_phase));
     }
     text
 }
 
-fn head(node: &NodeResult) -> String {
+fn node_heading(node: &NodeResult) -> String {
     let watched = wrapped(&format!("Node {}, watched: {}", node.node, node.why));
     format!("\n{watched}\n")
 }
 
-fn rows(first: &str, all: impl Iterator<Item = (String, DeviceRates)>) -> String {
+fn device_rows(first: &str, all: impl Iterator<Item = (String, DeviceRates)>) -> String {
     let rows = all.map(|(name, rates)| {
         let [tps, read, write, _, request, queue, wait, util] = rates.columns();
         let figures = [tps, read, write, request, queue, wait, util];
@@ -108,7 +108,7 @@ mod tests {
             series: MachineSeries::default(),
             ..node.clone()
         };
-        insta::assert_snapshot!("nodes", text(&[node, idle]));
+        insta::assert_snapshot!("nodes", nodes_text(&[node, idle]));
     }
 
     #[test]
@@ -126,7 +126,7 @@ mod tests {
         let name = "mapper-vg-data-lv-database";
         for columns in [40, 60] {
             crate::text_table::set_columns(columns);
-            let text = rows("disk", std::iter::once((name.to_owned(), rates)));
+            let text = device_rows("disk", std::iter::once((name.to_owned(), rates)));
             let widest = text.lines().map(|line| line.chars().count()).max();
             assert!(widest.unwrap() <= columns, "{text}");
             assert!(text.contains(" 59999.79  100.00\n"), "{text}");

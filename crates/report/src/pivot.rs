@@ -237,7 +237,7 @@ fn table(pivot: &PivotTable) -> String {
 }
 
 /// CSV with one line per pair of label values.
-pub fn csv(pivots: &[PivotTable]) -> String {
+pub fn pivot_csv(pivots: &[PivotTable]) -> String {
     let mut text = String::new();
     for pivot in pivots {
         if !text.is_empty() {
@@ -297,7 +297,7 @@ pub fn markdown(pivots: &[PivotTable]) -> String {
 }
 
 /// Returns all data as JSON.
-pub fn json(pivots: &[PivotTable]) -> serde_json::Result<String> {
+pub fn pivot_json(pivots: &[PivotTable]) -> serde_json::Result<String> {
     let documents: Vec<Value> = pivots.iter().map(document).collect();
     // A single figure is not wrapped in a list.
     let document = match &documents[..] {

@@ -2,7 +2,7 @@
 //!
 //! [`PlotSource`] turns results into [`ChartData`]: axes, series, cells. It reads the document that
 //! the page of `iosonde report` draws, so a chart shows the data, units and scales of the page.
-//! [`svg`] and [`png`] draw the same shapes.
+//! [`chart_svg`] and [`chart_png`] draw the same shapes.
 
 mod chart_axes;
 mod chart_canvas;
@@ -65,13 +65,13 @@ impl PlotStyle {
 
 /// Returns a chart as an SVG document.
 #[must_use]
-pub fn svg(data: &ChartData, style: &PlotStyle) -> String {
+pub fn chart_svg(data: &ChartData, style: &PlotStyle) -> String {
     let drawing = style.drawing(data, &PlotFont::new());
     svg_file::svg_document(&drawing, style.width, style.height)
 }
 
 /// Returns a chart as a PNG file. Fails if the image does not fit into memory.
-pub fn png(data: &ChartData, style: &PlotStyle) -> io::Result<Vec<u8>> {
+pub fn chart_png(data: &ChartData, style: &PlotStyle) -> io::Result<Vec<u8>> {
     let font = PlotFont::new();
     let drawing = style.drawing(data, &font);
     png_file::png_document(&drawing, &font, style.width, style.height)

@@ -14,7 +14,7 @@ use iosonde_result::words;
 const LEAST_IMPORTANT: [usize; 3] = [6, 3, 4];
 
 /// Returns a table as wide as a paragraph.
-pub fn text(pods: &[PodResult]) -> String {
+pub fn pods_table(pods: &[PodResult]) -> String {
     let (skew_ns, error_ns) = start_skew_ns(pods).unwrap_or_default();
     format!(
         "\nPods: {} on {}, started within {} of each other ({})\n\n{}",
@@ -64,17 +64,25 @@ fn table(pods: &[PodResult], has_intervals: bool) -> String {
     let mut all = Vec::new();
     for pod in pods {
         let name = format!("{} {}", short(&pod.name), pod.node);
-        all.extend(rows(name, shares([pod].into_iter()), has_intervals));
+        all.extend(pod_share_rows(
+            name,
+            shares([pod].into_iter()),
+            has_intervals,
+        ));
     }
     if nodes.len() > 1 {
         for node in nodes {
             let of_node = pods.iter().filter(|pod| pod.node == node);
             let count = words::counted(of_node.clone().count(), "pod");
             let name = format!("node {node}, {count}");
-            all.extend(rows(name, shares(of_node), has_intervals));
+            all.extend(pod_share_rows(name, shares(of_node), has_intervals));
         }
     }
-    all.extend(rows("all".to_owned(), shares(pods.iter()), has_intervals));
+    all.extend(pod_share_rows(
+        "all".to_owned(),
+        shares(pods.iter()),
+        has_intervals,
+    ));
     let head = ["", "", "IOPS", "bandwidth", "median", "99 %", "99.9 %"];
     pod_table(&head, all, &LEAST_IMPORTANT)
 }
@@ -104,7 +112,11 @@ fn short(name: &str) -> &str {
 }
 
 /// Rows of each direction. The first has the name.
-fn rows(mut name: String, shares: Vec<PodShare>, has_intervals: bool) -> Vec<Vec<String>> {
+fn pod_share_rows(
+    mut name: String,
+    shares: Vec<PodShare>,
+    has_intervals: bool,
+) -> Vec<Vec<String>> {
     let row = |share: PodShare| {
         let direction = share.direction.name().to_owned();
         let mut cells = vec![std::mem::take(&mut name), direction];
@@ -177,7 +189,7 @@ mod tests {
             pod("iosonde-3f2a9c01-2-klmno", "n2", 500, 90_000),
         ]);
         let sum = sum.unwrap();
-        insta::assert_snapshot!("pods", text(&sum.pods));
+        insta::assert_snapshot!("pods", pods_table(&sum.pods));
         let one = &sum.workers[..];
         assert_eq!(one.len(), 1, "the sum has the form of a single pod's");
         let each = sum

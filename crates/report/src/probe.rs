@@ -18,14 +18,14 @@ use crate::format::Format;
 use iosonde_study::probe::ProbeResult;
 
 /// Returns the output after all targets are probed. Tables of single targets are printed earlier.
-pub fn rest(results: &[ProbeResult], format: Format) -> serde_json::Result<String> {
+pub fn remaining_output(results: &[ProbeResult], format: Format) -> serde_json::Result<String> {
     match format {
         Format::Table if results.len() > 1 => Ok(side_by_side::table(results)),
         Format::Table => Ok(String::new()),
-        Format::Json => json::own(results),
-        Format::FioJson => json::fio(results),
-        Format::Csv => Ok(probe_csv::text(results)),
-        Format::Markdown => Ok(markdown::text(results)),
+        Format::Json => json::probe_json(results),
+        Format::FioJson => json::probe_fio_json(results),
+        Format::Csv => Ok(probe_csv::probe_csv_text(results)),
+        Format::Markdown => Ok(markdown::probe_markdown(results)),
     }
 }
 

@@ -161,11 +161,11 @@ pub(crate) fn share(judged: &PromiseComparison) -> String {
 /// Verdict, with a mark if there are doubts.
 fn verdict(row: &CheckedFigure) -> String {
     let doubted = if row.doubts.is_empty() { "" } else { "?" };
-    format!("{}{doubted}", word(row.judged.verdict))
+    format!("{}{doubted}", verdict_keyword(row.judged.verdict))
 }
 
 /// Keyword of the verdict, as in CSV.
-pub(crate) fn word(verdict: PromiseVerdict) -> &'static str {
+pub(crate) fn verdict_keyword(verdict: PromiseVerdict) -> &'static str {
     match verdict {
         PromiseVerdict::Kept => "kept",
         PromiseVerdict::Bursting => "bursting",

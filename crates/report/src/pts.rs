@@ -65,7 +65,7 @@ pub fn markdown(result: &PtsResult) -> String {
 }
 
 /// CSV with one line per workload of each round.
-pub fn csv(result: &PtsResult) -> String {
+pub fn pts_csv(result: &PtsResult) -> String {
     let mut text =
         "series,round,in_window,read_percent,block_bytes,iops,bytes_per_s,mean_ns,p99_ns,\
                     p99_9_ns,max_ns,written_bytes\n"
@@ -97,7 +97,7 @@ pub fn csv(result: &PtsResult) -> String {
 }
 
 /// Returns the whole result as JSON. `docs/schema/pts.json` is its schema.
-pub fn json(result: &PtsResult) -> serde_json::Result<String> {
+pub fn pts_json(result: &PtsResult) -> serde_json::Result<String> {
     json_text(&PtsDocument::from_result(result.clone(), PROGRAM))
 }
 
@@ -107,7 +107,9 @@ pub fn round_line(series: &SeriesResult) -> String {
         return String::new();
     };
     let tracked = tracked(series);
-    let value = round.cells[tracked].map_or("-".to_owned(), |cell| said(&cell, series.value));
+    let value = round.cells[tracked].map_or("-".to_owned(), |cell| {
+        tracked_value_text(&cell, series.value)
+    });
     let steady = match &series.steady {
         Some(steady) => format!("; steady since round {}", steady.first_round),
         None => String::new(),
@@ -199,8 +201,10 @@ type FigureGrid = Vec<Vec<String>>;
 
 /// Means over the window: a row per block size, a column per share of reads.
 fn grids(result: &PtsResult, series: &SeriesResult) -> Vec<(String, FigureGrid)> {
-    let of = |title: &str, say: &dyn Fn(&PtsCell) -> String| (title.to_owned(), grid(series, say));
-    let iops = |cell: &PtsCell| words::iops(cell.iops);
+    let of = |title: &str, say: &dyn Fn(&PtsCell) -> String| {
+        (title.to_owned(), series_grid(series, say))
+    };
+    let iops = |cell: &PtsCell| words::iops_text(cell.iops);
     let mean = |cell: &PtsCell| words::latency(cell.mean_ns);
     let most = |cell: &PtsCell| words::latency(cell.max_ns);
     match result.options.test {
@@ -215,7 +219,7 @@ fn grids(result: &PtsResult, series: &SeriesResult) -> Vec<(String, FigureGrid)>
     }
 }
 
-fn grid(series: &SeriesResult, say: &dyn Fn(&PtsCell) -> String) -> FigureGrid {
+fn series_grid(series: &SeriesResult, say: &dyn Fn(&PtsCell) -> String) -> FigureGrid {
     let workloads = series.workloads.iter();
     let mixes = unique(workloads.clone().map(|one| one.read_percent));
     let blocks = unique(workloads.map(|one| one.block_bytes));
@@ -285,15 +289,15 @@ fn rounds(series: &SeriesResult) -> String {
         text.push_str(&format!(
             "{:>7}{mark:1} {:>12}  {bar}\n",
             index + 1,
-            said(&cell, series.value)
+            tracked_value_text(&cell, series.value)
         ));
     }
     text
 }
 
-fn said(cell: &PtsCell, tracked: Tracked) -> String {
+fn tracked_value_text(cell: &PtsCell, tracked: Tracked) -> String {
     match tracked {
-        Tracked::Iops => format!("{} IOPS", words::iops(cell.iops)),
+        Tracked::Iops => format!("{} IOPS", words::iops_text(cell.iops)),
         Tracked::Bandwidth => words::bandwidth(cell.bytes_per_s),
         Tracked::Latency => words::latency(cell.mean_ns),
     }

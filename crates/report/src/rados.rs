@@ -93,7 +93,12 @@ impl RadosHeader {
 }
 
 /// Returns JSON with `rados bench`'s names, but with numbers where `rados bench` has strings.
-pub fn json(head: &RadosHeader, seconds: &Seconds, summary: &RadosSummary, pretty: bool) -> String {
+pub fn rados_json(
+    head: &RadosHeader,
+    seconds: &Seconds,
+    summary: &RadosSummary,
+    pretty: bool,
+) -> String {
     let mut document = head.json();
     if let Value::Object(fields) = &mut document {
         let rows = seconds.rows().iter().map(SecondRow::json).collect();

@@ -285,7 +285,7 @@ impl ImageBenchSummary {
                 "not known: too few seconds, or too uneven".to_owned(),
             ),
         }
-        for (name, value) in self.cluster.iter().flat_map(facts::ceph) {
+        for (name, value) in self.cluster.iter().flat_map(facts::ceph_facts) {
             let name = format!("{}{}:", name[..1].to_uppercase(), &name[1..]);
             line(&name, value);
         }
@@ -337,7 +337,7 @@ impl ImageBenchSummary {
 }
 
 /// Returns the benchmark as JSON.
-pub fn json(
+pub fn image_bench_json(
     head: &ImageBenchHeader,
     seconds: &ImageSeconds,
     summary: &ImageBenchSummary,

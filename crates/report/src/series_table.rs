@@ -22,7 +22,7 @@ use iosonde_study::words;
 use series_column::{Column, Quantity};
 use std::borrow::Cow;
 
-pub use series_csv::csv;
+pub use series_csv::intervals_csv;
 
 /// Width of a sparkline, in characters, and its width on a terminal narrower than 80 columns. A
 /// wide terminal adds a bar for each column beyond 80.
@@ -42,7 +42,7 @@ pub(crate) fn table(result: &RunResult, style: TextStyle) -> String {
     let longest_ns = longest_ns.max().unwrap_or(0);
     // The drain at the end lasts microseconds, so its rate does not belong to the time series.
     let whole = |row: &IntervalRow<'_>| !row.0.ramp && row.0.length_ns * 2 >= longest_ns;
-    let measured = rows(result).filter(whole).count();
+    let measured = interval_rows(result).filter(whole).count();
     if measured < LEAST_INTERVALS {
         return String::new();
     }
@@ -55,7 +55,7 @@ pub(crate) fn table(result: &RunResult, style: TextStyle) -> String {
     let all = columns(&[result]);
     let lines = all.iter().filter(|column| column.shown);
     let lines = lines.filter_map(|column| {
-        let values: Vec<(f64, u64)> = rows(result)
+        let values: Vec<(f64, u64)> = interval_rows(result)
             .filter(whole)
             .filter_map(|(interval, slice)| {
                 Some((
@@ -77,7 +77,7 @@ pub(crate) fn table(result: &RunResult, style: TextStyle) -> String {
 type IntervalRow<'a> = (Cow<'a, Interval>, Option<Cow<'a, MachineSlice>>);
 
 /// Returns the intervals, each with the machine's slice of the same time.
-fn rows(result: &RunResult) -> impl Iterator<Item = IntervalRow<'_>> {
+fn interval_rows(result: &RunResult) -> impl Iterator<Item = IntervalRow<'_>> {
     // Both are sorted by time.
     let mut slices = result.series.slices.iter().peekable();
     result.intervals.iter().map(move |interval| {
@@ -95,7 +95,7 @@ fn cells(column: &Column, values: &[(f64, u64)], style: TextStyle) -> [String; 5
     // A mean of percentiles is no percentile. The run's own rate differs: it includes idle times.
     let mean = match column.of_run {
         true => String::new(),
-        false => text(mean(values)),
+        false => text(time_weighted_mean(values)),
     };
     [
         format!("  {}", column.title),
@@ -107,7 +107,7 @@ fn cells(column: &Column, values: &[(f64, u64)], style: TextStyle) -> [String; 5
 }
 
 /// Mean weighted by time.
-fn mean(values: &[(f64, u64)]) -> f64 {
+fn time_weighted_mean(values: &[(f64, u64)]) -> f64 {
     let total: f64 = values.iter().map(|(_, length_ns)| *length_ns as f64).sum();
     let sum: f64 = values
         .iter()
@@ -128,14 +128,14 @@ pub(crate) fn sparkline_of_intervals(
         false => WIDTH + added_columns(),
     };
     let together = values.len().div_ceil(width).max(1);
-    let means: Vec<f64> = values.chunks(together).map(mean).collect();
+    let means: Vec<f64> = values.chunks(together).map(time_weighted_mean).collect();
     style.sparkline(&means, scale)
 }
 
 impl Quantity {
     fn text(self, value: f64) -> String {
         match self {
-            Quantity::Iops => words::iops(value),
+            Quantity::Iops => words::iops_text(value),
             Quantity::BytesPerS => words::bandwidth(value),
             Quantity::Ns => words::latency(value),
             Quantity::Ms => words::latency(value * 1e6),

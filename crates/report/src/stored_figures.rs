@@ -150,7 +150,7 @@ impl StoredFigures {
         match format {
             TextFormat::Table => Ok(stored_figure_text::table(self)),
             TextFormat::Json => json_document_without_program("stored-figures", self),
-            TextFormat::Csv => Ok(stored_figure_text::csv(self)),
+            TextFormat::Csv => Ok(stored_figure_text::stored_figures_csv(self)),
             TextFormat::Markdown => Ok(stored_figure_text::markdown(self)),
         }
     }

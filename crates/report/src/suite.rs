@@ -11,7 +11,7 @@ pub(crate) mod xml_element;
 
 pub use judged_text::evidence;
 pub use junit::{JunitHeader, junit};
-pub use suite_plan::{list, plan};
+pub use suite_plan::{builtin_suite_list, planned_runs_text};
 
 use super::csv::csv_line;
 use super::figures::known_figure;
@@ -190,7 +190,7 @@ fn found(result: &SuiteResult) -> Vec<&StudyFigure> {
 
 pub(super) fn studies(found: &[&StudyFigure]) -> Table {
     let rows = found.iter().map(|one| {
-        let unit = unit(one.kind);
+        let unit = figure_unit(one.kind);
         let known = match one.kind {
             StudyFigureKind::MaxIops => known_figure(Measure::Iops, one.value, one.interval),
             StudyFigureKind::MaxBytesPerS => {
@@ -198,7 +198,7 @@ pub(super) fn studies(found: &[&StudyFigure]) -> Table {
             }
             _ => unit.show(one.value),
         };
-        let interval = intervals::ends(one.value, one.interval, |end| unit.show(end));
+        let interval = intervals::interval_ends(one.value, one.interval, |end| unit.show(end));
         [
             one.part.clone(),
             title(one.kind).to_owned(),
@@ -223,7 +223,7 @@ fn title(kind: StudyFigureKind) -> &'static str {
     }
 }
 
-fn unit(kind: StudyFigureKind) -> FigureUnit {
+fn figure_unit(kind: StudyFigureKind) -> FigureUnit {
     match kind {
         StudyFigureKind::MaxIops | StudyFigureKind::Rate | StudyFigureKind::Capacity => {
             FigureUnit::PerSecond
@@ -261,12 +261,12 @@ struct SuitesContent<'a> {
 }
 
 /// Returns the whole result as JSON.
-pub fn json(results: &[SuiteResult]) -> serde_json::Result<String> {
+pub fn suite_json(results: &[SuiteResult]) -> serde_json::Result<String> {
     json_document("suite", SuitesContent { suites: results })
 }
 
 /// CSV with one line per figure.
-pub fn csv(results: &[SuiteResult]) -> String {
+pub fn suite_csv(results: &[SuiteResult]) -> String {
     let mut text =
         "target,workload,repetition,part,rw,bs,iodepth,numjobs,subject,measure,value,low,high\n"
             .to_owned();
@@ -287,7 +287,7 @@ pub fn csv(results: &[SuiteResult]) -> String {
                     pattern.numjobs.to_string(),
                 ];
                 for figure in &part.figures {
-                    let [low, high] = ends(figure.bounds.map(|b| (b.low, b.high)));
+                    let [low, high] = interval_end_cells(figure.bounds.map(|b| (b.low, b.high)));
                     let cells = [
                         figure.subject.name().to_owned(),
                         figure.measure.name().to_owned(),
@@ -307,7 +307,7 @@ pub fn csv(results: &[SuiteResult]) -> String {
                     StudyFigureKind::Capacity => "capacity",
                     StudyFigureKind::CommandFigure => "figure",
                 };
-                let [low, high] = ends(found.interval);
+                let [low, high] = interval_end_cells(found.interval);
                 let cells = [
                     found.part.clone(),
                     found.rw.clone(),
@@ -328,7 +328,7 @@ pub fn csv(results: &[SuiteResult]) -> String {
 }
 
 /// Cells of an interval, empty if unknown.
-fn ends(interval: Option<(f64, f64)>) -> [String; 2] {
+fn interval_end_cells(interval: Option<(f64, f64)>) -> [String; 2] {
     interval.map_or_else(Default::default, |(low, high)| {
         [low.to_string(), high.to_string()]
     })
@@ -346,7 +346,7 @@ pub fn markdown(results: &[SuiteResult]) -> String {
                 "- {}: {} {}\n",
                 found.part,
                 title(found.kind),
-                unit(found.kind).show(found.value)
+                figure_unit(found.kind).show(found.value)
             ));
         }
         for (name, load) in loads(result) {

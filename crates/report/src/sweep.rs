@@ -11,14 +11,15 @@ mod short_sweep;
 mod sweep_csv;
 mod working_set;
 
-pub use advice::{lines as advice_lines, text as advice_text};
+pub(crate) use advice::advice_text;
+pub use advice::lines as advice_lines;
 pub use announced::{announced, dry_run};
 pub(crate) use cell_text::is_anything;
 pub use filling_grid::FillingGrid;
-pub use grid::knee;
+pub(crate) use grid::curve_knee;
 pub(crate) use recommendation::label;
 pub use short_sweep::short;
-pub use sweep_csv::csv;
+pub use sweep_csv::sweep_cells_csv;
 pub use working_set::sentences;
 
 use crate::json_document::{PROGRAM, json_text};
@@ -45,7 +46,7 @@ pub fn table(result: &SweepResult) -> String {
         text.push_str(&wrapped(&line));
     }
     match is_of_working_sets(result) {
-        true => text.push_str(&working_set::text(result)),
+        true => text.push_str(&working_set::working_set_text(result)),
         false => text.push_str(&curves(result)),
     }
     text + &paragraphs(&notes(result))
@@ -60,7 +61,7 @@ fn is_of_working_sets(result: &SweepResult) -> bool {
 fn curves(result: &SweepResult) -> String {
     let mut text = String::new();
     for table in grid::tables(result) {
-        text.push_str(&format!("\n{}", grid::text(&table)));
+        text.push_str(&format!("\n{}", grid::sweep_grid_text(&table)));
         let sentences = curve_sentences(result, &table);
         text.extend(sentences.map(|sentence| wrapped(&sentence)));
     }
@@ -68,7 +69,7 @@ fn curves(result: &SweepResult) -> String {
     if let Some(what) = undecided(result) {
         text.push_str(&wrapped(what));
     }
-    let advice = advice::text(result);
+    let advice = advice::advice_text(result);
     if !advice.is_empty() {
         text.push_str(&format!("\n{advice}"));
     }
@@ -77,7 +78,11 @@ fn curves(result: &SweepResult) -> String {
 
 /// Returns Markdown tables for a report or an issue.
 pub fn markdown(result: &SweepResult) -> String {
-    let mut text = format!("## Sweep of {}\n\n{}\n", name(result), headline(result));
+    let mut text = format!(
+        "## Sweep of {}\n\n{}\n",
+        sweep_name(result),
+        headline(result)
+    );
     text.push_str(&markdown_paragraphs(&storage(result)));
     match is_of_working_sets(result) {
         true => text.push_str(&working_set::markdown(result)),
@@ -102,11 +107,11 @@ fn markdown_of_curves(result: &SweepResult) -> String {
 }
 
 /// Returns the whole result as JSON.
-pub fn json(result: &SweepResult) -> serde_json::Result<String> {
+pub fn sweep_json(result: &SweepResult) -> serde_json::Result<String> {
     json_text(&SweepDocument::from_result(result.clone(), PROGRAM))
 }
 
-fn name(result: &SweepResult) -> String {
+fn sweep_name(result: &SweepResult) -> String {
     match &result.job_file {
         Some(file) => file.clone(),
         None => result.targets.join(", "),
@@ -122,12 +127,12 @@ pub fn storage(result: &SweepResult) -> Vec<String> {
 }
 
 /// Target and the values that are the same in all cells.
-pub(crate) fn what(result: &SweepResult) -> String {
+pub(crate) fn sweep_target_text(result: &SweepResult) -> String {
     let axes = result.axes.iter().filter(|axis| axis.values.len() == 1);
     let fixed: String = axes
         .map(|axis| format!(" {}={}", axis.name, axis.values[0]))
         .collect();
-    format!("{}{fixed}", name(result))
+    format!("{}{fixed}", sweep_name(result))
 }
 
 /// Returns the first line of the report.
@@ -155,7 +160,7 @@ pub fn headline(result: &SweepResult) -> String {
             words::duration(result.spent_ns as f64 / 1e9)
         ),
     };
-    format!("{}: {how}.", what(result))
+    format!("{}: {how}.", sweep_target_text(result))
 }
 
 /// Values that distinguish a curve from others, as text. Empty if there is one curve.

@@ -141,7 +141,7 @@ pub fn classify(seen: &RunObservation) -> (Option<Verdict>, Vec<Verdict>) {
     if seen.ios() == 0 || seen.seconds < SHORTEST_SECONDS {
         return (None, Vec::new());
     }
-    let main = local_rules::main(seen);
+    let main = local_rules::find_local_bottleneck(seen);
     let named = main.as_ref().map(|main| main.kind);
     let beside =
         local_rules::others_on_the_device(seen).filter(|finding| Some(finding.kind) != named);

@@ -171,7 +171,7 @@ impl CephSide {
 }
 
 /// Adds the observations of a run to those of earlier runs.
-pub fn add(known: &mut Option<CephSide>, side: &CephSide) {
+pub fn add_ceph_side(known: &mut Option<CephSide>, side: &CephSide) {
     match known {
         Some(known) => known.merge(side),
         None => *known = Some(side.clone()),

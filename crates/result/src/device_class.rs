@@ -337,7 +337,7 @@ fn facts_of(leaves: &[&DeviceInfo], class: DeviceClass) -> Vec<String> {
     };
     let facts = [
         Some(names),
-        shared(&|leaf| bus(leaf).map(str::to_owned)),
+        shared(&|leaf| unimplied_transport(leaf).map(str::to_owned)),
         shared(&model),
         shared(&image),
         shared(&driver),
@@ -347,7 +347,7 @@ fn facts_of(leaves: &[&DeviceInfo], class: DeviceClass) -> Vec<String> {
 }
 
 /// Returns the transport, unless the driver or class already implies it.
-fn bus(device: &DeviceInfo) -> Option<&'static str> {
+fn unimplied_transport(device: &DeviceInfo) -> Option<&'static str> {
     if device.kind == DeviceKind::Nbd {
         return Some("NBD");
     }

@@ -34,7 +34,7 @@ pub enum ReadError {
 }
 
 /// Reads a result of any known format.
-pub fn read(json: &str) -> Result<RunResult, ReadError> {
+pub fn read_run_result(json: &str) -> Result<RunResult, ReadError> {
     #[derive(Deserialize)]
     struct FormatHeader {
         format: u32,

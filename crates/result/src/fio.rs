@@ -29,7 +29,7 @@ mod time;
 
 pub use eta::eta_line;
 pub use header::header;
-pub use json::{json, write_json};
+pub use json::{fio_json, write_json};
 pub use output::{Formats, write, write_so_far};
 
 /// fio version whose formats are reproduced.

@@ -31,7 +31,7 @@ pub fn missed_rates(job: &Job, reached: impl Fn(Direction) -> CloneRate) -> Opti
         if let Some(rate) = job.schedule.rate_iops[direction]
             && is_missed(found.iops, rate)
         {
-            let shown = [found.iops, rate as f64].map(|iops| words::iops(iops * clones));
+            let shown = [found.iops, rate as f64].map(|iops| words::iops_text(iops * clones));
             missed.push(format!("{name} {} of {} IOPS", shown[0], shown[1]));
         }
         if let Some(rate) = job.schedule.rate_bytes[direction]

@@ -248,7 +248,7 @@ fn merged<'a>(
             let is_same =
                 |sum: &&mut WorkerResult| (sum.job, sum.clone) == (worker.job, worker.clone);
             match sums.iter_mut().find(is_same) {
-                Some(sum) => add(sum, worker),
+                Some(sum) => add_worker(sum, worker),
                 None => sums.push(worker),
             }
         }
@@ -261,7 +261,7 @@ fn merged<'a>(
     sums
 }
 
-fn add(sum: &mut WorkerResult, more: WorkerResult) {
+fn add_worker(sum: &mut WorkerResult, more: WorkerResult) {
     for direction in Direction::ALL {
         add_direction(&mut sum.directions[direction], &more.directions[direction]);
     }

@@ -220,7 +220,7 @@ pub struct LogPart {
 }
 
 /// Returns `document` as one line of JSON with a newline.
-pub fn line<T: Serialize>(document: &T) -> String {
+pub fn json_line<T: Serialize>(document: &T) -> String {
     // All maps in these types have string keys, so serialisation cannot fail.
     let mut text = serde_json::to_string(document).unwrap_or_default();
     debug_assert!(!text.contains('\n'), "a message is one line");
@@ -240,13 +240,13 @@ pub const NOT_KEPT_STATUS: u8 = 4;
 pub fn render_outcome(outcome: Result<RunResult, RunError>) -> String {
     format!(
         "{}{LOG_END_MARK}\n",
-        line(&AgentMessage::Done(outcome.map(Box::new)))
+        json_line(&AgentMessage::Done(outcome.map(Box::new)))
     )
 }
 
 /// Returns the line before the result of a pod that a signal stopped before its job was over.
 pub fn render_cut_short() -> String {
-    line(&AgentMessage::Ending)
+    json_line(&AgentMessage::Ending)
 }
 
 /// Returns whether the log is of a pod that a signal stopped before its job was over.
@@ -390,7 +390,7 @@ mod tests {
             })),
         ];
         for message in messages {
-            let text = line(&message);
+            let text = json_line(&message);
             assert_eq!(text.find('\n'), Some(text.len() - 1), "{text}");
             assert_eq!(
                 serde_json::from_str::<AgentMessage>(&text).unwrap(),
@@ -399,7 +399,7 @@ mod tests {
         }
         let request = AgentRequest::Follow { run: 3, have: 7 };
         assert_eq!(
-            line(&request),
+            json_line(&request),
             "{\"follow\":{\"run\":3,\"have\":7}}\n",
             "the protocol is read by other versions"
         );

@@ -32,7 +32,7 @@ fn scaled(value: f64, step: f64, units: &[&str]) -> String {
 }
 
 /// Operations per second: `75.3k`, `1.20M`.
-pub fn iops(per_second: f64) -> String {
+pub fn iops_text(per_second: f64) -> String {
     if per_second < 999.5 {
         return format!("{per_second:.0}");
     }
@@ -87,12 +87,12 @@ pub fn chosen(ns: u64) -> String {
             let seconds = format!("{:.3}", ms as f64 / 1000.0);
             format!("{} s", seconds.trim_end_matches('0'))
         }
-        _ => wait(ns),
+        _ => wait_text(ns),
     }
 }
 
 /// A duration to wait for: `8 s`, `1 min 10 s`.
-pub fn wait(ns: u64) -> String {
+pub fn wait_text(ns: u64) -> String {
     let seconds = ns.div_ceil(1_000_000_000);
     match (seconds / 60, seconds % 60) {
         (0, seconds) => format!("{seconds} s"),
@@ -136,11 +136,11 @@ mod tests {
 
     #[test]
     fn rates_and_latencies_have_three_digits_and_a_unit() {
-        assert_eq!(iops(0.0), "0");
-        assert_eq!(iops(999.4), "999");
-        assert_eq!(iops(999.6), "1.00k");
-        assert_eq!(iops(75_312.0), "75.3k");
-        assert_eq!(iops(999_900.0), "1.00M");
+        assert_eq!(iops_text(0.0), "0");
+        assert_eq!(iops_text(999.4), "999");
+        assert_eq!(iops_text(999.6), "1.00k");
+        assert_eq!(iops_text(75_312.0), "75.3k");
+        assert_eq!(iops_text(999_900.0), "1.00M");
         assert_eq!(bandwidth(327_155_712.0), "312 MiB/s");
         assert_eq!(bandwidth(1_071_644_672.0), "0.998 GiB/s");
         assert_eq!(bandwidth(0.0), "0.00 B/s");
@@ -156,9 +156,9 @@ mod tests {
         assert_eq!(bytes(4 << 30), "4 GiB");
         assert_eq!(bytes(3 << 29), "1.50 GiB");
         assert_eq!(bytes(1023), "1023 B");
-        assert_eq!(wait(1), "1 s");
-        assert_eq!(wait(60_000_000_000), "1 min");
-        assert_eq!(wait(70_200_000_000), "1 min 11 s");
+        assert_eq!(wait_text(1), "1 s");
+        assert_eq!(wait_text(60_000_000_000), "1 min");
+        assert_eq!(wait_text(70_200_000_000), "1 min 11 s");
     }
 
     #[test]

@@ -115,13 +115,13 @@ pub(super) const SHAPE: Codec<ServiceTimeShape> = Codec {
 /// A token bucket of I/Os. `k` is 1000.
 pub(super) const CAP_IOPS: Codec<Option<Cap>> = Codec {
     grammar: "`RATE[:BURST[:PEAK]]` or `none`",
-    parse: |text| cap(text, Bytes::Decimal),
+    parse: |text| parse_cap(text, Bytes::Decimal),
     show: show_cap,
 };
 
 /// A token bucket of bytes. `k` is 1024.
 pub(super) const CAP_BW: Codec<Option<Cap>> = Codec {
-    parse: |text| cap(text, Bytes::Binary),
+    parse: |text| parse_cap(text, Bytes::Binary),
     ..CAP_IOPS
 };
 
@@ -216,14 +216,17 @@ fn show_shape(shape: &ServiceTimeShape) -> String {
     }
 }
 
-fn cap(text: &str, base: Bytes) -> ParsedValue<Option<Cap>> {
+fn parse_cap(text: &str, base: Bytes) -> ParsedValue<Option<Cap>> {
     if text == "none" {
         return Ok(None);
     }
     let mut fields = text.split(':');
-    let per_second = rate(fields.next().unwrap_or_default(), base)?;
+    let per_second = parse_rate(fields.next().unwrap_or_default(), base)?;
     let burst = fields.next().map(|burst| bytes(burst, base)).transpose()?;
-    let peak = fields.next().map(|peak| rate(peak, base)).transpose()?;
+    let peak = fields
+        .next()
+        .map(|peak| parse_rate(peak, base))
+        .transpose()?;
     if fields.next().is_some() {
         return Err(ValueError::new(format!(
             "`{text}` has more than three parts"
@@ -242,7 +245,7 @@ fn cap(text: &str, base: Bytes) -> ParsedValue<Option<Cap>> {
 }
 
 /// A rate: a whole number with a size suffix, or a fraction without.
-fn rate(text: &str, base: Bytes) -> ParsedValue<f64> {
+fn parse_rate(text: &str, base: Bytes) -> ParsedValue<f64> {
     let rate = float(text).or_else(|_| bytes(text, base).map(|rate| rate as f64))?;
     if rate > 0.0 {
         Ok(rate)

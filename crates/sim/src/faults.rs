@@ -42,13 +42,13 @@ impl FaultInjector {
         {
             return Err(errno);
         }
-        draw(&mut self.rng, self.rules.rate[direction])?;
+        draw_fault(&mut self.rng, self.rules.rate[direction])?;
         Ok(self.shorten(bytes))
     }
 
     /// Whether a flush succeeds.
     pub(super) fn flush(&mut self) -> Result<(), i32> {
-        draw(&mut self.rng, self.rules.flush_rate)
+        draw_fault(&mut self.rng, self.rules.flush_rate)
     }
 
     fn shorten(&mut self, bytes: u64) -> u64 {
@@ -59,7 +59,7 @@ impl FaultInjector {
     }
 }
 
-fn draw(rng: &mut Rng, rule: Option<Failing<f64>>) -> Result<(), i32> {
+fn draw_fault(rng: &mut Rng, rule: Option<Failing<f64>>) -> Result<(), i32> {
     match rule {
         Some(Failing { what, errno }) if rng.unit() < what => Err(errno),
         _ => Ok(()),

@@ -13,7 +13,7 @@ pub enum SimSpecError {
     /// A word without `=` is not a preset.
     #[error(
         "there is no simulated device `{word}`{}; there are {}",
-        meant(.word, preset_names()), list(preset_names())
+        meant(.word, preset_names()), name_list(preset_names())
     )]
     UnknownPreset {
         /// The word.
@@ -28,7 +28,7 @@ pub enum SimSpecError {
     /// The device has no such key.
     #[error(
         "a simulated device has no key `{key}`{}; its keys are {}",
-        meant(.key, key_names()), list(key_names())
+        meant(.key, key_names()), name_list(key_names())
     )]
     UnknownKey {
         /// The key.
@@ -61,7 +61,7 @@ fn meant<'a>(word: &str, names: impl Iterator<Item = &'a str>) -> String {
     nearest(word, names).map_or_else(String::new, |name| format!(" (did you mean `{name}`?)"))
 }
 
-fn list<'a>(names: impl Iterator<Item = &'a str>) -> String {
+fn name_list<'a>(names: impl Iterator<Item = &'a str>) -> String {
     names.collect::<Vec<_>>().join(", ")
 }
 

@@ -93,7 +93,7 @@ pub fn mean_with_confidence(series: &[f64], level: f64) -> Option<MeanEstimate> 
         return None;
     }
     debug_assert!((0.5..1.0).contains(&level), "{level}");
-    let mean = mean(series);
+    let mean = series_mean(series);
     let reduced = reduce(series);
     let moments = SampleMoments::from_samples(series);
     let is_constant = |variance: f64| variance <= f64::EPSILON * f64::EPSILON * mean * mean;
@@ -133,12 +133,12 @@ pub fn mean_with_confidence(series: &[f64], level: f64) -> Option<MeanEstimate> 
 /// least the rate of one of the `ios` completed I/Os.
 pub fn rate_with_confidence(rates: &[f64], ios: u64, level: f64) -> Option<MeanEstimate> {
     let ios = ios.max(1) as f64;
-    let one = mean(rates) * rates.len() as f64 / ios;
+    let one = series_mean(rates) * rates.len() as f64 / ios;
     let estimate = mean_with_confidence(&join_counts(rates, one), level)?;
-    let half_width = estimate.half_width.max(mean(rates) / ios);
+    let half_width = estimate.half_width.max(series_mean(rates) / ios);
     let repeat = estimate.half_width * estimate.repeat_factor;
     Some(MeanEstimate {
-        mean: mean(rates),
+        mean: series_mean(rates),
         half_width,
         repeat_factor: (repeat / half_width).max(1.0),
         ..estimate
@@ -252,7 +252,7 @@ const COUNTING_VARIANCES_MIN: f64 = 10.0;
 
 /// Averages groups of `size` adjacent samples. A remainder at the start is left out.
 fn group(series: &[f64], size: usize) -> Vec<f64> {
-    let mut grouped: Vec<f64> = series.rchunks_exact(size).map(mean).collect();
+    let mut grouped: Vec<f64> = series.rchunks_exact(size).map(series_mean).collect();
     debug_assert_eq!(
         grouped.len(),
         series.len() / size,
@@ -264,7 +264,7 @@ fn group(series: &[f64], size: usize) -> Vec<f64> {
 
 /// Returns the correlation of adjacent samples, or 0 if the samples are constant.
 fn correlation(series: &[f64]) -> f64 {
-    let mean = mean(series);
+    let mean = series_mean(series);
     let squares: f64 = series.iter().map(|sample| (sample - mean).powi(2)).sum();
     let products = series
         .windows(2)
@@ -281,8 +281,8 @@ fn correlation(series: &[f64]) -> f64 {
 fn half_width_of_thirds(series: &[f64], level: f64) -> f64 {
     let n = series.len();
     assert!(n >= 3, "{n} samples have no three thirds");
-    let thirds = [0, 1, 2].map(|index| mean(&series[index * n / 3..(index + 1) * n / 3]));
-    let middle = mean(&thirds);
+    let thirds = [0, 1, 2].map(|index| series_mean(&series[index * n / 3..(index + 1) * n / 3]));
+    let middle = series_mean(&thirds);
     let squares: f64 = thirds.iter().map(|third| (third - middle).powi(2)).sum();
     // Student's quantile for two degrees of freedom, in closed form.
     let errors = 1.0 - level;
@@ -301,7 +301,7 @@ impl SampleMoments {
     fn from_samples(series: &[f64]) -> SampleMoments {
         assert!(series.len() >= 2, "one sample has no variance");
         let n = series.len() as f64;
-        let mean = mean(series);
+        let mean = series_mean(series);
         let sum = |power: i32| {
             series
                 .iter()
@@ -321,7 +321,7 @@ impl SampleMoments {
     }
 }
 
-fn mean(series: &[f64]) -> f64 {
+fn series_mean(series: &[f64]) -> f64 {
     series.iter().sum::<f64>() / series.len() as f64
 }
 
@@ -347,7 +347,7 @@ impl SteadyStateTest {
         if window.len() < 2 || window.iter().any(|sample| !sample.is_finite()) {
             return None;
         }
-        let mean = mean(window);
+        let mean = series_mean(window);
         if mean <= 0.0 {
             return None;
         }
@@ -390,7 +390,7 @@ pub fn is_rate_steady(rates: &[f64]) -> Option<bool> {
     }
     let bound = |round: usize| round * rates.len() / ROUNDS;
     let rounds: Vec<f64> = (0..ROUNDS)
-        .map(|round| mean(&rates[bound(round)..bound(round + 1)]))
+        .map(|round| series_mean(&rates[bound(round)..bound(round + 1)]))
         .collect();
     SteadyStateTest::from_window(&rounds).map(|test| test.is_steady())
 }

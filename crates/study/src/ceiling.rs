@@ -264,7 +264,7 @@ impl Ceiling {
     pub fn name(&self) -> String {
         let order = if self.random { "random" } else { "sequential" };
         let size = words::bytes(self.block_bytes);
-        format!("{order} {} of {size}", noun(self.direction))
+        format!("{order} {} of {size}", direction_noun(self.direction))
     }
 }
 
@@ -289,7 +289,10 @@ fn ceiling(plateau: &Plateau, measured: &[CeilingMeasurement], held: &[PromiseCh
     evidence.extend(sizes.words());
     let both_ways = both_ways(plateau, measured);
     if let Some(other) = &both_ways {
-        evidence.push(format!("{} reach the same", noun(other.direction)));
+        evidence.push(format!(
+            "{} reach the same",
+            direction_noun(other.direction)
+        ));
     }
     let throttled = measured.iter().any(|each| {
         let is_of_pattern = (each.direction, each.random, each.block_bytes)
@@ -350,7 +353,7 @@ fn conclusion(holder: CeilingCause, counted: LimitUnit) -> String {
     format!("{cause} is the bottleneck{excluded}")
 }
 
-fn noun(direction: Direction) -> &'static str {
+fn direction_noun(direction: Direction) -> &'static str {
     match direction {
         Direction::Read => "reads",
         Direction::Write => "writes",
@@ -379,7 +382,7 @@ impl BlockSizeComparison {
         Some(if self.same_iops.is_some() {
             format!(
                 "blocks of {size} reach the same {} IOPS",
-                words::iops(measured.iops)
+                words::iops_text(measured.iops)
             )
         } else if self.same_bytes.is_some() {
             format!(
@@ -389,7 +392,7 @@ impl BlockSizeComparison {
         } else {
             format!(
                 "blocks of {size} reach {} IOPS and {}: latency grows with the block size",
-                words::iops(measured.iops),
+                words::iops_text(measured.iops),
                 words::bandwidth(bytes)
             )
         })

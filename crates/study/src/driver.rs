@@ -291,7 +291,7 @@ impl<'a> StudyDriver<'a> {
         let stopped_ns = stopped_ns(result);
         let is_again = stopped_ns > 0 && may_repeat && !self.is_interrupted();
         if let Some(name) = name.filter(|_| stopped_ns > 0) {
-            self.note(stopped::note(name, stopped_ns, is_again));
+            self.note(stopped::stop_note(name, stopped_ns, is_again));
         }
         is_again
     }

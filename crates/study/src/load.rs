@@ -25,7 +25,7 @@ pub use crate::figures::load_measurement::{DirectionLoad, LoadLatency, LoadMeasu
 pub use latency_curve::{LatencyCurve, PointFigureLookup};
 pub use load_options::LoadOptions;
 pub use load_plan::{Arrivals, LoadPattern, Mix};
-pub use load_study::{LoadResult, ObjectiveAnswer, load, run_load, working_set};
+pub use load_study::{LoadResult, ObjectiveAnswer, measure_load, run_load, working_set};
 pub use load_times::planned_time;
 pub use matrix_cells::{CellState, Matrix, MatrixCell, MatrixOptions};
 pub use objective::{Objective, ObjectiveError};

@@ -20,4 +20,4 @@ pub use crate::figures::pts_series::{
 };
 pub use pts_options::{MINUTE_NS, PtsOptions, Purge};
 pub use pts_result::{FORMAT, PtsDocument, PtsResult, schema};
-pub use pts_study::{pts, run_pts};
+pub use pts_study::{measure_pts, run_pts};

@@ -16,7 +16,7 @@ pub(crate) fn stopped_ns(result: &RunResult) -> u64 {
 }
 
 /// Returns the note about a stop. `is_again`: the run is measured again.
-pub(crate) fn note(what: &str, stopped_ns: u64, is_again: bool) -> String {
+pub(crate) fn stop_note(what: &str, stopped_ns: u64, is_again: bool) -> String {
     let ending = match is_again {
         true => "measured again",
         false => "its figures exclude that time",

@@ -128,7 +128,7 @@ impl StudyNeighbour {
             figures.push(format!(
                 "{} {} IOPS, {}{}",
                 direction.name(),
-                words::iops(moved.ios as f64 / seconds),
+                words::iops_text(moved.ios as f64 / seconds),
                 words::bandwidth(moved.bytes as f64 / seconds),
                 p99.map_or(String::new(), |ns| {
                     format!(", p99 {}", words::latency(ns as f64))

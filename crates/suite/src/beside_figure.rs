@@ -48,7 +48,7 @@ impl BesideFigure {
     /// `91.0 us alone, 310 us beside, 3.4 times ± 0.3`.
     pub fn sentence(&self) -> String {
         let show = |value| match self.measure {
-            Measure::Iops => words::iops(value),
+            Measure::Iops => words::iops_text(value),
             Measure::BytesPerS => words::bandwidth(value),
             Measure::CommandFigure => words::three_digits(value),
             _ => words::latency(value),

@@ -34,7 +34,7 @@ pub static ALL: &[Builtin] = suites![
 ];
 
 /// Finds a built-in suite by its name.
-pub fn find(name: &str) -> Option<&'static Builtin> {
+pub fn find_builtin(name: &str) -> Option<&'static Builtin> {
     ALL.iter().find(|suite| suite.name == name)
 }
 
@@ -66,7 +66,7 @@ mod tests {
             let is_line = !line.is_empty() && !line.contains('\n');
             assert!(is_line, "{}: {line}", suite.name);
         }
-        let headline = find("headline").and_then(Builtin::about);
+        let headline = find_builtin("headline").and_then(Builtin::about);
         let expected = "the headline figures: latency, IOPS, bandwidth, synchronised writes";
         assert_eq!(headline.as_deref(), Some(expected));
     }

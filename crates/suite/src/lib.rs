@@ -29,7 +29,7 @@ mod yaml_positions;
 
 pub use beside::beside_figures;
 pub use beside_figure::BesideFigure;
-pub use builtin::{ALL as BUILTIN, Builtin, find as builtin};
+pub use builtin::{ALL as BUILTIN, Builtin, find_builtin as builtin};
 pub use command_step::{
     CommandFailure, CommandOutput, CommandResult, CommandSample, CommandStep, FigurePattern,
 };

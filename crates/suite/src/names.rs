@@ -146,7 +146,7 @@ impl FigureUnit {
     /// Formats a number for people.
     pub fn show(self, value: f64) -> String {
         match self {
-            FigureUnit::PerSecond => iosonde_result::words::iops(value),
+            FigureUnit::PerSecond => iosonde_result::words::iops_text(value),
             FigureUnit::BytesPerSecond => iosonde_result::words::bandwidth(value),
             FigureUnit::Nanoseconds => iosonde_result::words::latency(value),
             FigureUnit::Depth => format!("{value:.0}"),

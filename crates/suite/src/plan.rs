@@ -30,7 +30,7 @@ pub fn suite(
     env: &dyn Env,
 ) -> Result<Suite, Diagnostics> {
     let mut all = Diagnostics::default();
-    let written = read::read(name, text, overrides, env, &mut all);
+    let written = read::read_suite(name, text, overrides, env, &mut all);
     let stem = std::path::Path::new(name).file_stem();
     let stem = stem.map_or_else(String::new, |stem| stem.to_string_lossy().into_owned());
     let mut planner = SuitePlanner {

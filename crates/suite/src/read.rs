@@ -50,7 +50,7 @@ pub(super) struct WorkloadNode {
 }
 
 /// Reads the valid parts of a suite and its includes. `overrides` are `--var` variables.
-pub(super) fn read(
+pub(super) fn read_suite(
     name: &str,
     text: &str,
     overrides: &BTreeMap<String, String>,
@@ -107,7 +107,7 @@ struct SuiteReader<'a> {
 impl SuiteReader<'_> {
     fn file(&mut self, name: &str, text: &str) {
         let source = self.all.sources.add(name, text);
-        let mut node = match text::read(name, source, text) {
+        let mut node = match text::parse_source(name, source, text) {
             Ok(node) => node,
             Err(errors) => {
                 self.written.is_partial = true;
@@ -208,7 +208,7 @@ impl SuiteReader<'_> {
             }
             return;
         }
-        if let Some(suite) = builtin::find(wanted) {
+        if let Some(suite) = builtin::find_builtin(wanted) {
             return self.file(&suite.file_name(), suite.text);
         }
         match self.env.read_file(&path) {

@@ -92,11 +92,15 @@ impl ValueNode {
 }
 
 /// Parses the text of a source: YAML by the extension of its name, otherwise TOML.
-pub(super) fn read(name: &str, source: usize, text: &str) -> Result<ValueNode, Vec<Diagnostic>> {
+pub(super) fn parse_source(
+    name: &str,
+    source: usize,
+    text: &str,
+) -> Result<ValueNode, Vec<Diagnostic>> {
     let is_yaml = name.ends_with(".yaml") || name.ends_with(".yml");
     match is_yaml {
-        true => yaml(source, text).map_err(|error| vec![error]),
-        false => toml(source, text),
+        true => parse_yaml(source, text).map_err(|error| vec![error]),
+        false => parse_toml(source, text),
     }
 }
 
@@ -108,7 +112,7 @@ fn place(source: usize, range: Range<usize>) -> Span {
     }
 }
 
-fn toml(source: usize, text: &str) -> Result<ValueNode, Vec<Diagnostic>> {
+fn parse_toml(source: usize, text: &str) -> Result<ValueNode, Vec<Diagnostic>> {
     let (table, errors) = DeTable::parse_recoverable(text);
     if !errors.is_empty() {
         let diagnostics = errors.iter().take(20).map(|error| {
@@ -185,7 +189,7 @@ fn toml_value(
     Ok(ValueNode { span, value })
 }
 
-fn yaml(source: usize, text: &str) -> Result<ValueNode, Diagnostic> {
+fn parse_yaml(source: usize, text: &str) -> Result<ValueNode, Diagnostic> {
     let read: Result<serde_saphyr::Spanned<YamlValue>, _> = serde_saphyr::from_str(text);
     let positions = YamlPositions::of_text(source, text);
     match read {
@@ -326,8 +330,8 @@ mod tests {
 
     #[test]
     fn toml_and_yaml_give_equal_trees() {
-        let toml = read("a.toml", 0, TOML).unwrap();
-        let yaml = read("a.yaml", 0, YAML).unwrap();
+        let toml = parse_source("a.toml", 0, TOML).unwrap();
+        let yaml = parse_source("a.yaml", 0, YAML).unwrap();
         assert_eq!(toml.json(), yaml.json());
         let at = |text: &'static str, node: &ValueNode| &text[node.span.start..node.span.end];
         let name = |node: &ValueNode| {
@@ -344,11 +348,11 @@ mod tests {
     #[test]
     fn syntax_errors_have_positions() {
         for (name, text) in [("a.toml", "x = [1\ny = 2\n"), ("a.yaml", "x: [1\ny: }\n")] {
-            let errors = read(name, 0, text).unwrap_err();
+            let errors = parse_source(name, 0, text).unwrap_err();
             assert!(errors[0].span.is_some(), "{errors:?}");
         }
         let deep = format!("x = {}{}", "[".repeat(40), "]".repeat(40));
-        assert!(read("a.toml", 0, &deep).is_err());
+        assert!(parse_source("a.toml", 0, &deep).is_err());
     }
 
     /// Minutes if each position took the time of the whole text.
@@ -361,7 +365,10 @@ mod tests {
                 "" => item.repeat(ITEMS),
                 end => format!("{item}{}{end}", ",1".repeat(ITEMS - 1)),
             };
-            assert_eq!(read("a.yaml", 0, &text).unwrap().items().len(), ITEMS);
+            assert_eq!(
+                parse_source("a.yaml", 0, &text).unwrap().items().len(),
+                ITEMS
+            );
         }
         assert!(started.elapsed() < Duration::from_secs(60));
     }

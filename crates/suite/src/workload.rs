@@ -192,7 +192,7 @@ impl JobText {
 }
 
 /// The plan of each combination of axis values, with its name.
-pub(super) fn runs(
+pub(super) fn plan_runs(
     workload: &str,
     base: &JobText,
     axes: &[Axis],
@@ -267,7 +267,7 @@ pub(super) fn parts(workload: &str, plan: &Plan) -> Vec<PartSpec> {
     let counted = plan.jobs.iter().filter(|job| job.measure.stats);
     let mut parts: Vec<PartSpec> = Vec::new();
     for job in counted {
-        let part = part(workload, job);
+        let part = part_spec(workload, job);
         if !parts.contains(&part) {
             parts.push(part);
         }
@@ -275,7 +275,7 @@ pub(super) fn parts(workload: &str, plan: &Plan) -> Vec<PartSpec> {
     parts
 }
 
-fn part(workload: &str, job: &Job) -> PartSpec {
+fn part_spec(workload: &str, job: &Job) -> PartSpec {
     let directions = Direction::ALL
         .into_iter()
         .filter(|direction| job.workload.rw.has(*direction));

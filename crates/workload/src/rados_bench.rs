@@ -18,7 +18,7 @@ pub fn prepare(buf: &mut [u8]) {
 /// Writes the text into a prepared buffer. `offset` is the position of the buffer in the
 /// concatenation of all objects.
 pub fn stamp(buf: &mut [u8], offset: u64) {
-    let (text, len) = text(offset / buf.len().max(1) as u64);
+    let (text, len) = operation_text(offset / buf.len().max(1) as u64);
     // snprintf(3) also truncates a text that does not fit, and terminates it with a zero byte.
     let len = len.min(buf.len());
     if let Some(end) = len.checked_sub(1) {
@@ -32,7 +32,7 @@ const TEXT: (&[u8], usize, &[u8]) = (b"I'm the ", 16, b"th op!\0");
 
 /// The text of an operation, and its length with the zero byte. It is not made by `format!`, which
 /// took one per cent of the CPU time of a client that writes 4 KiB objects.
-fn text(mut number: u64) -> ([u8; TEXT_BYTES], usize) {
+fn operation_text(mut number: u64) -> ([u8; TEXT_BYTES], usize) {
     let (begin, width, end) = TEXT;
     let mut text = [b' '; TEXT_BYTES];
     let digits = begin.len()..begin.len() + width;
@@ -55,7 +55,7 @@ fn text(mut number: u64) -> ([u8; TEXT_BYTES], usize) {
 /// Returns the first byte that differs.
 pub fn check(buf: &[u8], offset: u64) -> Result<(), Mismatch> {
     let mut head = [b'z'; TEXT_BYTES];
-    let (text, len) = text(offset / buf.len().max(1) as u64);
+    let (text, len) = operation_text(offset / buf.len().max(1) as u64);
     let len = len.min(buf.len());
     if let Some(end) = len.checked_sub(1) {
         head[..end].copy_from_slice(&text[..end]);
@@ -116,7 +116,7 @@ mod tests {
     #[test]
     fn block_text_matches_printf_format() {
         for number in [0, 9, 10, 65_535, 1_234_567_890, 9_999_999_999_999_999] {
-            let (text, len) = text(number);
+            let (text, len) = operation_text(number);
             let right = format!("I'm the {number:16}th op!\0");
             assert_eq!(&text[..len], right.as_bytes());
         }

@@ -197,7 +197,7 @@ fn draw_job(name: &str, random: &mut Xoshiro256PlusPlus) -> Vec<Word> {
         if option != "size" && random.random_range(0..4) == 0 {
             continue;
         }
-        let row = options::find(option).expect("a row of the base");
+        let row = options::find_option(option).expect("a row of the base");
         let value = draw_value(row, random);
         if option == "ioengine" {
             engine = value.clone().unwrap_or_default();
@@ -311,7 +311,7 @@ fn mutate_word(at: usize, words: &mut Vec<Word>, random: &mut Xoshiro256PlusPlus
         }
         11 => {
             // The option once more, with another value.
-            if let Some(row) = options::find(&word.name).filter(|row| row.name != "name") {
+            if let Some(row) = options::find_option(&word.name).filter(|row| row.name != "name") {
                 word.value = draw_value(row, random);
                 words.insert(at + 1, word);
                 return;

@@ -42,12 +42,15 @@ pub(crate) struct Arguments {
 
 /// Runs the loop and prints its result as JSON.
 pub(crate) fn run(arguments: &Arguments) -> Result<bool> {
-    println!("{}", serde_json::to_string(&read(arguments)?)?);
+    println!(
+        "{}",
+        serde_json::to_string(&read_random_blocks(arguments)?)?
+    );
     Ok(true)
 }
 
 /// Reads random blocks for the requested time.
-fn read(arguments: &Arguments) -> Result<BareLoopResult> {
+fn read_random_blocks(arguments: &Arguments) -> Result<BareLoopResult> {
     let file_blocks = arguments.size_bytes / BLOCK_BYTES;
     ensure!(
         file_blocks > 0 && arguments.depth > 0,
@@ -101,7 +104,7 @@ mod tests {
         // The system's temporary directory may be a tmpfs that refuses O_DIRECT.
         let file = tempfile::NamedTempFile::new_in(env!("CARGO_MANIFEST_DIR")).unwrap();
         file.as_file().set_len(1 << 20).unwrap();
-        read(&Arguments {
+        read_random_blocks(&Arguments {
             engine,
             file: file.path().to_owned(),
             size_bytes,

@@ -90,12 +90,12 @@ pub(super) struct BareLoopResult {
 
 /// Runs the loop and prints its result as JSON.
 pub(crate) fn run(arguments: &Arguments) -> Result<bool> {
-    println!("{}", serde_json::to_string(&read(arguments)?)?);
+    println!("{}", serde_json::to_string(&run_bare_loop(arguments)?)?);
     Ok(true)
 }
 
 /// Reads random blocks for the requested time, on each thread.
-pub(super) fn read(arguments: &Arguments) -> Result<BareLoopResult> {
+pub(super) fn run_bare_loop(arguments: &Arguments) -> Result<BareLoopResult> {
     ensure!(arguments.threads > 0, "there is no thread to read");
     combine(read_on_threads(arguments)?)
 }

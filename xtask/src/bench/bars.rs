@@ -199,7 +199,7 @@ fn sparse_bars() -> Vec<Bar> {
 }
 
 /// The bars for a kind of target.
-pub(super) fn bars(kind: BenchTargetKind) -> Vec<Bar> {
+pub(super) fn bench_bars(kind: BenchTargetKind) -> Vec<Bar> {
     let mut bars = vec![Bar::beside_fio(
         ComparedFigure::UserCpu,
         RatioBound::AtMost(USER_CPU_SHARE),
@@ -283,7 +283,7 @@ mod tests {
 
     #[test]
     fn verdict_follows_mean_and_reports_uncertainty() {
-        let bar = bars(BenchTargetKind::Null)[1];
+        let bar = bench_bars(BenchTargetKind::Null)[1];
         assert_eq!(bar.limit, RatioBound::AtLeast(4.0));
         for (estimate, met, sure) in [
             (ratio(4.5, 5.0, 5.5), true, true),
@@ -318,7 +318,7 @@ mod tests {
     fn two_workers_are_held_to_one_on_null_and_sparse() {
         for kind in BenchTargetKind::ALL {
             let expected = matches!(kind, BenchTargetKind::Null | BenchTargetKind::Sparse);
-            let bars = bars(kind);
+            let bars = bench_bars(kind);
             let bar = bars.iter().find(|bar| bar.needs_two_cpus());
             assert_eq!(bar.is_some(), expected, "{kind:?}");
             let is_beside_bare_loop = bar.is_some_and(|bar| bar.beside.is_some());
@@ -329,7 +329,7 @@ mod tests {
     #[test]
     fn user_time_is_bounded_on_every_target() {
         for kind in BenchTargetKind::ALL {
-            assert!(bars(kind).contains(&Bar::beside_fio(
+            assert!(bench_bars(kind).contains(&Bar::beside_fio(
                 ComparedFigure::UserCpu,
                 RatioBound::AtMost(USER_CPU_SHARE)
             )));
@@ -338,7 +338,7 @@ mod tests {
 
     #[test]
     fn loop_shapes_are_held_against_the_bare_loop() {
-        let bars = bars(BenchTargetKind::Sparse);
+        let bars = bench_bars(BenchTargetKind::Sparse);
         for shape in LoopShape::ALL {
             let bare = ComparedProgram::new(ComparedBinary::BareLoop, shape);
             let is_held =

@@ -13,7 +13,7 @@ mod rados_runs;
 
 use super::bars::RatioBound;
 use super::ratio::IntervalEstimate;
-use super::report::{interval, word};
+use super::report::{interval, met_word};
 use anyhow::{Result, bail, ensure};
 use ceph_cluster::CephBenchCluster;
 use image_runs::{BenchImage, ImageComparison, ImageWork};
@@ -110,7 +110,7 @@ impl RatioVerdict {
 
     fn text(&self, name: &str) -> String {
         let bar = self.limit.map_or_else(String::new, |limit| {
-            format!(", to be {}: {}", limit.text(), word(self.met))
+            format!(", to be {}: {}", limit.text(), met_word(self.met))
         });
         format!("  {name:<10} {}{bar}\n", interval(self.ratio))
     }

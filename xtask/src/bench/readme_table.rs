@@ -70,7 +70,7 @@ fn section(comparison: &TargetComparison, conditions: BenchConditions<'_>) -> Op
             program(ComparedBinary::Fio),
         );
         let mean = |program, figure| Some(comparison.mean(figure, program)?.value);
-        let rate = |program| Some(rate(mean(program, ComparedFigure::Iops)?));
+        let rate = |program| Some(rate_text(mean(program, ComparedFigure::Iops)?));
         let user = |program| mean(program, ComparedFigure::UserCpu);
         text.push_str(&format!(
             "| {name} | {} | {} | {} | {:.3} us | {:.3} us |\n",
@@ -85,7 +85,7 @@ fn section(comparison: &TargetComparison, conditions: BenchConditions<'_>) -> Op
 }
 
 /// A rate with three digits: `1.58 M`, `590 k`.
-fn rate(iops: f64) -> String {
+fn rate_text(iops: f64) -> String {
     let (value, unit) = match iops {
         999_500.0.. => (iops / 1e6, " M"),
         999.5.. => (iops / 1e3, " k"),
@@ -222,7 +222,7 @@ intervals ([docs/performance.md](docs/performance.md)):
             (59_040.0, "59.0 k"),
             (412.3, "412"),
         ] {
-            assert_eq!(rate(iops), expected);
+            assert_eq!(rate_text(iops), expected);
         }
     }
 }

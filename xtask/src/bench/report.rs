@@ -166,7 +166,7 @@ impl TargetComparison {
                 series.program.name(),
                 micros(series.mean(|sample| sample.per_io.user_us)),
                 micros(series.mean(|sample| sample.per_io.system_us)),
-                rate(series.mean(|sample| sample.iops)),
+                rate_text(series.mean(|sample| sample.iops)),
                 series.mean(|sample| sample.process_per_io.user_us).value,
                 series.mean(|sample| sample.process_per_io.system_us).value,
             );
@@ -186,7 +186,7 @@ impl TargetComparison {
             let _ = writeln!(text, "  {name}: {}", flags.join(", "));
         }
         for verdict in &self.verdicts {
-            text.push_str(&line(verdict));
+            text.push_str(&verdict_line(verdict));
         }
         if let Some(reason) = &self.not_judged {
             let _ = writeln!(text, "  {reason}");
@@ -196,9 +196,9 @@ impl TargetComparison {
 }
 
 /// One line of text for a verdict.
-fn line(verdict: &BarVerdict) -> String {
+fn verdict_line(verdict: &BarVerdict) -> String {
     let bar = verdict.bar;
-    let (word, limit) = (word(verdict.met), bar.limit.text());
+    let (word, limit) = (met_word(verdict.met), bar.limit.text());
     let doubt = if verdict.sure || verdict.ratio.interval.is_none() {
         ""
     } else {
@@ -220,7 +220,7 @@ fn line(verdict: &BarVerdict) -> String {
 }
 
 /// The word of the table for a bar that was met or missed.
-pub(super) fn word(met: bool) -> &'static str {
+pub(super) fn met_word(met: bool) -> &'static str {
     if met { "met" } else { "MISSED" }
 }
 
@@ -238,7 +238,7 @@ fn micros(estimate: IntervalEstimate) -> String {
     }
 }
 
-fn rate(estimate: IntervalEstimate) -> String {
+fn rate_text(estimate: IntervalEstimate) -> String {
     match estimate.interval {
         Some((_, high)) => format!(
             "{:.0} k ± {:.0} k",
@@ -251,7 +251,7 @@ fn rate(estimate: IntervalEstimate) -> String {
 
 #[cfg(test)]
 mod tests {
-    use super::super::bars::bars;
+    use super::super::bars::bench_bars;
     use super::super::cpu::CpuTime;
     use super::*;
 
@@ -284,7 +284,7 @@ mod tests {
             ],
             ..TargetComparison::skipped(BenchTargetKind::Null, String::new())
         }
-        .judged(&bars(BenchTargetKind::Null));
+        .judged(&bench_bars(BenchTargetKind::Null));
         let met: Vec<bool> = finding.verdicts.iter().map(|verdict| verdict.met).collect();
         assert_eq!(met, [true, false]);
         let text = finding.text();
@@ -313,7 +313,7 @@ mod tests {
             ..TargetComparison::skipped(BenchTargetKind::Sparse, String::new())
         };
         for (of_two, is_met) in [(1.57e6, true), (1.5e6, false)] {
-            let finding = finding(of_two).judged(&bars(BenchTargetKind::Sparse));
+            let finding = finding(of_two).judged(&bench_bars(BenchTargetKind::Sparse));
             let verdict = finding
                 .verdicts
                 .iter()
@@ -321,7 +321,7 @@ mod tests {
             assert_eq!(verdict.map(|verdict| verdict.met), Some(is_met), "{of_two}");
         }
         let text = finding(1.52e6)
-            .judged(&bars(BenchTargetKind::Sparse))
+            .judged(&bench_bars(BenchTargetKind::Sparse))
             .text();
         assert!(
             text.contains(
@@ -351,7 +351,7 @@ mod tests {
             ],
             ..TargetComparison::skipped(BenchTargetKind::Sparse, String::new())
         };
-        let finding = finding.judged(&bars(BenchTargetKind::Sparse));
+        let finding = finding.judged(&bench_bars(BenchTargetKind::Sparse));
         assert_eq!(finding.verdicts.len(), 1, "only two compared programs ran");
         assert!(!finding.verdicts[0].met, "0.75 of the bare loop");
         let text = finding.text();

@@ -36,7 +36,7 @@ pub(crate) fn embed(release: &Release, client: &Staged) -> Result<()> {
             .arg(client.program()),
     )
     .context("help: apt-get install binutils")?;
-    let embedded = read(client.architecture, &client.program())?;
+    let embedded = read_audit_data(client.architecture, &client.program())?;
     ensure!(
         embedded["packages"].as_array().map(Vec::len) == Some(crates.len()),
         "{} does not have the list of crates that was added",
@@ -49,7 +49,7 @@ pub(crate) fn embed(release: &Release, client: &Staged) -> Result<()> {
 ///
 /// # Errors
 /// If it contains none.
-pub(crate) fn read(architecture: Architecture, program: &Path) -> Result<Value> {
+pub(crate) fn read_audit_data(architecture: Architecture, program: &Path) -> Result<Value> {
     let directory = tempfile::tempdir()?;
     let data = directory.path().join("data");
     output(

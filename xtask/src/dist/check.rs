@@ -56,7 +56,7 @@ fn check_archive(
         bail!("a client without Ceph has {}", page.display());
     }
     check_program(release, &client)?;
-    audit_data::read(target.architecture(), &client.program())?;
+    audit_data::read_audit_data(target.architecture(), &client.program())?;
     let name = release.archive_name(target.architecture(), target.flavour());
     match ReleaseRunner::new(target.architecture(), target.flavour()) {
         Ok(runner) => run_client(release, &client, &runner)?,

@@ -176,7 +176,7 @@ fn client_entries(client: &Staged) -> Result<Vec<LayerEntry>> {
         },
         LayerEntry::directory("usr"),
         LayerEntry::directory("usr/bin"),
-        LayerEntry::file("usr/bin/iosonde", 0o755, read(&client.program())?),
+        LayerEntry::file("usr/bin/iosonde", 0o755, read_file(&client.program())?),
         LayerEntry::directory("usr/share"),
         LayerEntry::directory("usr/share/doc"),
         LayerEntry::directory("usr/share/doc/iosonde"),
@@ -184,7 +184,11 @@ fn client_entries(client: &Staged) -> Result<Vec<LayerEntry>> {
     let documents = client.directory.join("share/doc/iosonde");
     for name in ["LICENSE-APACHE", "LICENSE-MIT", "THIRD-PARTY"] {
         let path = format!("usr/share/doc/iosonde/{name}");
-        entries.push(LayerEntry::file(&path, 0o644, read(&documents.join(name))?));
+        entries.push(LayerEntry::file(
+            &path,
+            0o644,
+            read_file(&documents.join(name))?,
+        ));
     }
     Ok(entries)
 }
@@ -192,7 +196,7 @@ fn client_entries(client: &Staged) -> Result<Vec<LayerEntry>> {
 fn busybox_entries(busybox: &Busybox) -> Result<Vec<LayerEntry>> {
     let mut entries = vec![
         LayerEntry::directory("bin"),
-        LayerEntry::file("bin/busybox", 0o755, read(&busybox.program)?),
+        LayerEntry::file("bin/busybox", 0o755, read_file(&busybox.program)?),
     ];
     for applet in APPLETS {
         entries.push(LayerEntry::link(&format!("bin/{applet}"), "busybox"));
@@ -315,7 +319,7 @@ fn saved_image(
     }))
 }
 
-fn read(path: &Path) -> Result<Vec<u8>> {
+fn read_file(path: &Path) -> Result<Vec<u8>> {
     fs::read(path).with_context(|| format!("cannot read {}", path.display()))
 }
 

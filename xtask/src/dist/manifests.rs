@@ -48,7 +48,7 @@ pub(crate) fn write(release: &Release, sums: &BTreeMap<String, String>) -> Resul
         let path = release.root.join(template);
         let text =
             fs::read_to_string(&path).with_context(|| format!("cannot read {}", path.display()))?;
-        match fill(&text, &release.version, shown_url, &sums) {
+        match fill_template(&text, &release.version, shown_url, &sums) {
             Ok(filled) => written.push(write_file(release, name, &filled)?),
             Err(missing) => println!("not written: {name} ({missing} was not built)"),
         }
@@ -115,7 +115,7 @@ fn homepage(url: &str) -> &str {
 
 /// Fills a template: `@VERSION@`, `@URL@`, `@HOMEPAGE@` and `@SHA256:FILE@`. Err is a file that has
 /// no sum.
-fn fill(
+fn fill_template(
     template: &str,
     version: &str,
     url: &str,
@@ -156,7 +156,7 @@ fn write_krew_archive(release: &Release, architecture: Architecture) -> Result<O
         .spawn()
         .context("cannot run xz")?;
     let tar = xz.stdout.take().context("xz has no output")?;
-    gzip(tar, &path)?;
+    gzip_file(tar, &path)?;
     let unpacked = xz.wait()?;
     ensure!(unpacked.success(), "xz {}: {unpacked}", archive.display());
     Ok(Some(path))
@@ -275,7 +275,7 @@ fn write_file(release: &Release, name: &str, text: &str) -> Result<PathBuf> {
 }
 
 /// Compresses its input into a file. -n leaves name and time out, so that equal files stay equal.
-fn gzip(input: impl Into<Stdio>, path: &Path) -> Result<()> {
+fn gzip_file(input: impl Into<Stdio>, path: &Path) -> Result<()> {
     let file =
         fs::File::create(path).with_context(|| format!("cannot write {}", path.display()))?;
     let mut gzip = Command::new("gzip");
@@ -313,7 +313,7 @@ mod tests {
     const URL: &str = "https://example.com/o/iosonde/releases/download/v9.8.7";
 
     fn template(path: &str) -> String {
-        fs::read_to_string(crate::repository::root().join(path)).unwrap()
+        fs::read_to_string(crate::repository::repository_root().join(path)).unwrap()
     }
 
     /// Sums of all archives of version 9.8.7.
@@ -332,7 +332,7 @@ mod tests {
 
     #[test]
     fn krew_template_filled_names_both_architectures() {
-        let text = fill(&template(KREW), "9.8.7", URL, &sums()).unwrap();
+        let text = fill_template(&template(KREW), "9.8.7", URL, &sums()).unwrap();
         let manifest: KrewManifest = serde_saphyr::from_str(&text).unwrap();
         assert_eq!(manifest.spec.version, "v9.8.7");
         assert_eq!(manifest.spec.platforms.len(), 2);
@@ -347,7 +347,7 @@ mod tests {
 
     #[test]
     fn formula_template_filled_has_no_placeholder() {
-        let text = fill(&template(FORMULA), "9.8.7", URL, &sums()).unwrap();
+        let text = fill_template(&template(FORMULA), "9.8.7", URL, &sums()).unwrap();
         let body = text.split_once("class ").unwrap().1;
         assert!(!body.contains('@'), "{body}");
         assert!(body.contains("sha256 \"sum-of-iosonde-9.8.7-aarch64-linux-gnu.tar.xz\""));
@@ -358,7 +358,7 @@ mod tests {
         let mut few = sums();
         let missing = "iosonde-9.8.7-aarch64-linux-gnu.tar.xz";
         few.remove(missing).unwrap();
-        let error = fill(&template(FORMULA), "9.8.7", URL, &few).unwrap_err();
+        let error = fill_template(&template(FORMULA), "9.8.7", URL, &few).unwrap_err();
         assert_eq!(error, missing);
     }
 

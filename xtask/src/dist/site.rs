@@ -130,7 +130,8 @@ mod tests {
 
     #[test]
     fn book_of_the_repository_has_search_and_the_documents() {
-        let text = fs::read_to_string(crate::repository::root().join("book.toml")).unwrap();
+        let text =
+            fs::read_to_string(crate::repository::repository_root().join("book.toml")).unwrap();
         let book: toml::Table = text.parse().unwrap();
         assert_eq!(book["book"]["src"].as_str(), Some("docs"));
         assert_eq!(

@@ -72,11 +72,11 @@ fn stage_client(
         std::fs::remove_dir_all(&client.directory)
             .with_context(|| format!("cannot remove {}", client.directory.display()))?;
     }
-    copy(&builder.build_client(target)?, &client.program())?;
+    copy_file(&builder.build_client(target)?, &client.program())?;
     audit_data::embed(release, &client)?;
     let documents = client.directory.join("share/doc/iosonde");
     for name in DOCUMENTS {
-        copy(&release.root.join(name), &documents.join(name))?;
+        copy_file(&release.root.join(name), &documents.join(name))?;
     }
     let licences =
         third_party::describe_licences(&release.root, target.architecture(), target.flavour())?;
@@ -123,7 +123,7 @@ fn print_pages(program: &Path, share: &Path) -> Result<()> {
     Ok(())
 }
 
-fn copy(from: &Path, to: &Path) -> Result<()> {
+fn copy_file(from: &Path, to: &Path) -> Result<()> {
     create_parent(to)?;
     std::fs::copy(from, to)
         .with_context(|| format!("cannot copy {} to {}", from.display(), to.display()))?;

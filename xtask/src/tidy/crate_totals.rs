@@ -1,8 +1,8 @@
 //! `crate-size` and `assertion-density`: sums over the production lines of a crate.
 
 use super::finding::TidyFinding;
-use super::rust_file::RustFile;
-use std::collections::{BTreeMap, HashSet};
+use super::rust_file::{RustFile, production_files};
+use std::collections::BTreeMap;
 
 /// Most production lines of each crate. A crate that has become larger does more than one thing.
 const TARGET_LINES: &[(&str, usize)] = &[
@@ -78,26 +78,11 @@ fn finding(rule: &'static str, krate: &str, weight: usize, text: String) -> Opti
     (weight > 0).then_some(finding)
 }
 
-/// Sums by crate over files below `src`, without modules that only tests have.
+/// Sums by crate over the production files.
 fn totals(files: &[RustFile]) -> BTreeMap<&str, Total> {
-    let test_modules: HashSet<(&str, &[String])> = files
-        .iter()
-        .flat_map(|file| {
-            file.test_modules
-                .iter()
-                .map(|module| (file.krate.as_str(), module.as_slice()))
-        })
-        .collect();
     let mut totals: BTreeMap<&str, Total> = BTreeMap::new();
-    for file in files.iter().filter(|file| file.path.starts_with("crates/")) {
-        let Some(module) = &file.module else {
-            continue;
-        };
-        let mut prefixes = (1..=module.len()).map(|length| &module[..length]);
-        let is_test = prefixes.any(|prefix| test_modules.contains(&(file.krate.as_str(), prefix)));
-        if is_test || file.path.ends_with("/tests.rs") {
-            continue;
-        }
+    let production = production_files(files).into_iter();
+    for file in production.filter(|file| file.path.starts_with("crates/")) {
         let total = totals.entry(&file.krate).or_default();
         total.lines += file.production_lines();
         total.assertions += file.assertions.len();

@@ -13,6 +13,7 @@ pub(crate) const RULES: &[(&str, &str)] = &[
     ("phrases", "metaphors and banned phrases"),
     ("basename", "files of one name in a crate, and mod.rs"),
     ("type-name", "type names defined more than once"),
+    ("function-name", "free functions of fewer than 5 characters"),
     ("test-name", "tests not named subject_condition_result"),
     ("crate-size", "hundreds of lines above a crate's target"),
     ("import-circle", "modules in an import circle"),

@@ -51,10 +51,10 @@ pub(crate) fn add_items_of(item: &Item, items: &mut Vec<PublicItem>) {
         }
         _ => return,
     };
-    add(items, vis, ident, None, mentions);
+    add_item(items, vis, ident, None, mentions);
 }
 
-fn add(
+fn add_item(
     items: &mut Vec<PublicItem>,
     vis: &Visibility,
     ident: &syn::Ident,
@@ -88,7 +88,7 @@ fn add_impl_items(item: &syn::ItemImpl, items: &mut Vec<PublicItem>) {
         match inner {
             ImplItem::Fn(function) if item.trait_.is_none() => {
                 mentions.visit_signature(&function.sig);
-                add(
+                add_item(
                     items,
                     &function.vis,
                     &function.sig.ident,
@@ -98,7 +98,7 @@ fn add_impl_items(item: &syn::ItemImpl, items: &mut Vec<PublicItem>) {
             }
             ImplItem::Const(constant) if item.trait_.is_none() => {
                 mentions.visit_type(&constant.ty);
-                add(
+                add_item(
                     items,
                     &constant.vis,
                     &constant.ident,

@@ -1,9 +1,9 @@
-//! `basename`, `type-name`, `test-name`: each name is unique and says what the item is.
+//! `basename`, `type-name`, `function-name`, `test-name`: names are unique and say what an item is.
 
 use super::finding::TidyFinding;
 use super::lexer::{Token, TokenKind};
 use super::phrases::PhraseRule;
-use super::rust_file::RustFile;
+use super::rust_file::{Function, RustFile, production_files};
 use std::collections::BTreeMap;
 
 /// Basenames that many folders have.
@@ -21,6 +21,13 @@ const SHARED_TYPE_NAMES: &[(&str, &str)] = &[
         "the alias of std::result::Result with a crate's own error",
     ),
 ];
+
+/// Least characters in the name of a free function. A shorter name has no room for a verb and its
+/// object.
+const LEAST_CHARACTERS: usize = 5;
+
+/// Shorter names of free functions that readers know.
+const SHORT_FUNCTION_NAMES: &[&str] = &["gcd", "main", "max", "min", "new", "run"];
 
 /// Words that no name of a test begins with: articles, pronouns, question words, conjunctions.
 const FIRST_WORDS: &[&str] = &[
@@ -168,6 +175,30 @@ fn is_shared(name: &str) -> bool {
     SHARED_TYPE_NAMES.iter().any(|(shared, _)| *shared == name)
 }
 
+/// Checks the names of the free functions of production code. Methods may be short: their receiver
+/// is the object.
+pub(crate) fn check_functions(files: &[RustFile]) -> Vec<TidyFinding> {
+    let is_short = |function: &&Function| {
+        let is_production = function.is_free && !function.is_test;
+        let is_known = SHORT_FUNCTION_NAMES.contains(&function.name.as_str());
+        is_production && !is_known && function.name.chars().count() < LEAST_CHARACTERS
+    };
+    let mut findings = Vec::new();
+    // A fuzz target has the name of the input that it reads.
+    let files = production_files(files).into_iter();
+    for file in files.filter(|file| file.krate != "fuzz") {
+        for function in file.functions.iter().filter(is_short) {
+            let text = format!(
+                "`{}` has fewer than {LEAST_CHARACTERS} characters: name the verb and its object",
+                function.name
+            );
+            let (path, line) = (&file.path, function.line);
+            findings.push(TidyFinding::new("function-name", path, line, text));
+        }
+    }
+    findings
+}
+
 /// Checks the names of a file's tests, also of those within macros.
 pub(crate) fn check_tests(
     path: &str,
@@ -262,6 +293,51 @@ mod tests {
             .collect();
         assert_eq!(places, [("job", 1), ("job", 2), ("study", 1)]);
         assert_eq!(check_types(&files[..0]), []);
+    }
+
+    #[test]
+    fn short_names_of_free_functions_are_reported() {
+        let text = "\
+fn text() {}
+pub fn read<T>() {
+    fn at() {}
+}
+mod inner { const fn row() {} }
+fn value() {}
+fn main() {}
+pub(crate) fn run() {}
+";
+        let found = |path: &str, text: &str| -> Vec<usize> {
+            let files = [
+                read_for_test("crates/job/src/lib.rs", "#[cfg(test)]\nmod fake;\n"),
+                read_for_test(path, text),
+            ];
+            let findings = check_functions(&files).into_iter();
+            findings.map(|finding| finding.line).collect()
+        };
+        assert_eq!(found("crates/job/src/a.rs", text), [1, 2, 3, 5]);
+        assert_eq!(found("xtask/src/a.rs", text), [1, 2, 3, 5]);
+        for test in [
+            "crates/job/src/fake.rs",
+            "crates/job/src/a/tests.rs",
+            "crates/job/tests/a.rs",
+            "fuzz/src/a.rs",
+        ] {
+            assert_eq!(found(test, text), [0; 0], "{test}");
+        }
+        let in_test = "#[cfg(test)]\nmod tests { fn text() {} }\n#[cfg(test)]\nfn row() {}\n";
+        assert_eq!(found("crates/job/src/a.rs", in_test), [0; 0]);
+    }
+
+    #[test]
+    fn short_names_of_methods_are_not_reported() {
+        let text = "\
+impl Span { fn end(&self) {} }
+trait Table { fn rows(&self); fn row(&self) {} }
+impl Table for Span { fn rows(&self) {} }
+";
+        let file = read_for_test("crates/job/src/a.rs", text);
+        assert_eq!(check_functions(&[file]), []);
     }
 
     #[test]

@@ -12,6 +12,9 @@ pub(crate) struct Function {
     pub(crate) line: usize,
     /// From the line of `fn` to the closing brace.
     pub(crate) lines: usize,
+    /// Whether it belongs to no type and no trait.
+    pub(crate) is_free: bool,
+    pub(crate) is_test: bool,
 }
 
 /// The definition of a struct, enum, union, trait or alias.
@@ -72,4 +75,25 @@ impl RustFile {
         let is_test = |line: &usize| self.test_lines.iter().any(|lines| lines.contains(line));
         (1..=self.lines).filter(|line| !is_test(line)).count()
     }
+}
+
+/// Files below `src`, without modules that only tests have.
+pub(crate) fn production_files(files: &[RustFile]) -> Vec<&RustFile> {
+    let test_modules: HashSet<(&str, &[String])> = files
+        .iter()
+        .flat_map(|file| {
+            file.test_modules
+                .iter()
+                .map(|module| (file.krate.as_str(), module.as_slice()))
+        })
+        .collect();
+    let is_production = |file: &&RustFile| {
+        let Some(module) = &file.module else {
+            return false;
+        };
+        let mut prefixes = (1..=module.len()).map(|length| &module[..length]);
+        let is_test = prefixes.any(|prefix| test_modules.contains(&(file.krate.as_str(), prefix)));
+        !is_test && !file.path.ends_with("/tests.rs")
+    };
+    files.iter().filter(is_production).collect()
 }

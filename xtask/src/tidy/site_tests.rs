@@ -28,7 +28,7 @@ fn faults(files: &[SourceFile]) -> Vec<String> {
 
 #[test]
 fn summary_has_each_page_of_docs() {
-    let files = files::read_files(&crate::repository::root()).unwrap();
+    let files = files::read_files(&crate::repository::repository_root()).unwrap();
     assert_eq!(faults(&files), Vec::<String>::new());
 }
 

@@ -123,13 +123,16 @@ impl SyntaxReader {
         self.test_depth > 0 || is_test_target(&self.file.path)
     }
 
-    fn add_function(&mut self, signature: &syn::Signature, block: &syn::Block) {
+    fn add_function(&mut self, signature: &syn::Signature, block: &syn::Block, is_free: bool) {
+        let is_test = self.is_test();
         let line = signature.fn_token.span.start().line;
         let end = block.brace_token.span.close().end().line;
         self.file.functions.push(Function {
             name: signature.ident.to_string(),
             line,
             lines: end + 1 - line,
+            is_free,
+            is_test,
         });
     }
 
@@ -288,18 +291,18 @@ impl<'ast> Visit<'ast> for SyntaxReader {
     }
 
     fn visit_item_fn(&mut self, item: &'ast syn::ItemFn) {
-        self.add_function(&item.sig, &item.block);
+        self.add_function(&item.sig, &item.block, true);
         visit::visit_item_fn(self, item);
     }
 
     fn visit_impl_item_fn(&mut self, item: &'ast syn::ImplItemFn) {
-        self.add_function(&item.sig, &item.block);
+        self.add_function(&item.sig, &item.block, false);
         visit::visit_impl_item_fn(self, item);
     }
 
     fn visit_trait_item_fn(&mut self, item: &'ast syn::TraitItemFn) {
         if let Some(block) = &item.default {
-            self.add_function(&item.sig, block);
+            self.add_function(&item.sig, block, false);
         }
         visit::visit_trait_item_fn(self, item);
     }

@@ -7,7 +7,8 @@ use iosonde_job::Plan;
 use iosonde_machine::system_env::SystemEnv;
 use iosonde_result::run::RunResult;
 use iosonde_result::wire::{
-    AgentMessage, AgentRequest, DeviceConsent, PROTOCOL, PathInfo, ReceivedSeries, StopMode, line,
+    AgentMessage, AgentRequest, DeviceConsent, PROTOCOL, PathInfo, ReceivedSeries, StopMode,
+    json_line,
 };
 use std::ffi::OsString;
 use std::io::{BufRead, BufReader, Lines, Write};
@@ -106,7 +107,9 @@ impl SocketClient {
     }
 
     fn ask(&mut self, request: &AgentRequest) {
-        self.stream.write_all(line(request).as_bytes()).unwrap();
+        self.stream
+            .write_all(json_line(request).as_bytes())
+            .unwrap();
     }
 
     fn run(&mut self, run: u64, words: &str) {
@@ -483,7 +486,7 @@ fn agent_call_relays_standard_input_and_output() {
         .unwrap();
     let mut lines = BufReader::new(call.stdout.take().unwrap()).lines();
     assert!(lines.next().unwrap().unwrap().contains("hello"));
-    let request = line(&AgentRequest::Look { path: "/".into() });
+    let request = json_line(&AgentRequest::Look { path: "/".into() });
     let mut stdin = call.stdin.take().unwrap();
     stdin.write_all(request.as_bytes()).unwrap();
     assert!(lines.next().unwrap().unwrap().contains("free_bytes"));
@@ -501,7 +504,7 @@ fn agent_run_reads_a_plan_from_standard_input() {
         .unwrap();
     let plan = plan("--name=t --ioengine=null --size=1m --rw=read --bs=4k");
     let mut stdin = run.stdin.take().unwrap();
-    stdin.write_all(line(&plan).as_bytes()).unwrap();
+    stdin.write_all(json_line(&plan).as_bytes()).unwrap();
     drop(stdin);
     let output = run.wait_with_output().unwrap();
     assert!(output.status.success());

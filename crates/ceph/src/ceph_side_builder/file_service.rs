@@ -1,6 +1,6 @@
 //! Servers of mounted file systems: metadata servers and NFS-Ganesha. Pure.
 
-use super::{count, text};
+use super::{count, value_text};
 use iosonde_result::ceph::MetadataServer;
 use serde_json::Value;
 
@@ -10,7 +10,7 @@ pub(crate) fn metadata_servers(answer: &Value) -> Vec<MetadataServer> {
     let active = servers.filter(|server| server["state"] == "active");
     active
         .map(|server| MetadataServer {
-            name: text(&server["name"]),
+            name: value_text(&server["name"]),
             rank: count(&server["rank"]),
             requests_per_s: server["rate"].as_u64().unwrap_or(0),
             cached_inodes: server["inos"].as_u64().unwrap_or(0),
@@ -34,7 +34,7 @@ pub(crate) fn has_ganesha(answer: &Value, servers: &[String]) -> bool {
         // An address is followed by the port and a number: `10.0.0.1:0/123`, `[::1]:0/123`.
         let address = daemon["addr"].as_str().unwrap_or_default();
         let address = address.rsplit_once(':').map_or(address, |(host, _)| host);
-        let host = text(&daemon["metadata"]["hostname"]);
+        let host = value_text(&daemon["metadata"]["hostname"]);
         let address = bare(address);
         servers.iter().any(|server| {
             (!address.is_empty() && *server == address) || (!host.is_empty() && *server == host)

@@ -145,22 +145,22 @@ fn pools_keep_copies_or_an_erasure_code() {
         assert_eq!(name, "k2m1");
         Some(json!({"k": "2", "m": "1", "plugin": "jerasure"}))
     };
-    let copies = pool(&pools(), "testbench", profile).unwrap();
+    let copies = ceph_pool(&pools(), "testbench", profile).unwrap();
     assert_eq!(copies.redundancy.to_string(), "size 2 (at least 1)");
     assert_eq!(
         (copies.pgs, copies.cache_tier.as_deref()),
         (32, Some("hot (writeback)"))
     );
-    let coded = pool(&pools(), "ecpool", profile).unwrap();
+    let coded = ceph_pool(&pools(), "ecpool", profile).unwrap();
     assert_eq!(coded.redundancy.to_string(), "erasure code 2+1");
-    let unknown = pool(&pools(), "ecpool", |_| None).unwrap();
+    let unknown = ceph_pool(&pools(), "ecpool", |_| None).unwrap();
     assert_eq!(unknown.redundancy.to_string(), "erasure code (k2m1)");
-    assert_eq!(pool(&pools(), "none", profile), None);
+    assert_eq!(ceph_pool(&pools(), "none", profile), None);
 }
 
 #[test]
 fn osd_latencies_cover_operations_of_the_run() {
-    let perf = perf(&json!({"pg_ready": true, "osdstats": {"osd_perf_infos": [
+    let perf = osd_latencies(&json!({"pg_ready": true, "osdstats": {"osd_perf_infos": [
         {"id": 2, "perf_stats": {
             "commit_latency_ms": 7, "apply_latency_ms": 6,
             "commit_latency_ns": 7_000_000, "apply_latency_ns": 6_500_000
@@ -172,7 +172,7 @@ fn osd_latencies_cover_operations_of_the_run() {
     let ops = |count: u64, seconds: f64| {
         let dump =
             json!({"osd": {"op_latency": {"avgcount": count, "sum": seconds, "avgtime": 0.0}}});
-        ops(&dump).unwrap()
+        osd_operations(&dump).unwrap()
     };
     let before = BTreeMap::from([(0, ops(100, 1.0)), (1, ops(50, 9.0))]);
     let after = BTreeMap::from([(0, ops(300, 1.2)), (1, ops(10, 0.5)), (2, ops(0, 0.0))]);

@@ -37,7 +37,7 @@ pub(crate) fn tier_activity(
 
 #[cfg(test)]
 mod tests {
-    use super::super::ops;
+    use super::super::osd_operations;
     use super::*;
     use serde_json::json;
 
@@ -60,7 +60,9 @@ mod tests {
     #[test]
     fn tier_activity_is_the_sum_of_osds_that_answered_twice() {
         let all = |dumps: &[(u32, Value)]| {
-            let found = dumps.iter().map(|(osd, dump)| (*osd, ops(dump).unwrap()));
+            let found = dumps
+                .iter()
+                .map(|(osd, dump)| (*osd, osd_operations(dump).unwrap()));
             found.collect::<BTreeMap<u32, OsdOps>>()
         };
         let before = all(&[(0, dump(100, 7)), (1, dump(10, 1))]);
@@ -72,6 +74,9 @@ mod tests {
         assert_eq!(tier_activity(&BTreeMap::new(), &after), None);
         // Releases without these counters answer without them.
         let without = json!({"osd": {"op_latency": {"avgcount": 1, "sum": 0.1}}});
-        assert_eq!(ops(&without).unwrap().tier, CacheTierActivity::default());
+        assert_eq!(
+            osd_operations(&without).unwrap().tier,
+            CacheTierActivity::default()
+        );
     }
 }

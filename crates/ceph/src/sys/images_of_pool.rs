@@ -2,7 +2,7 @@
 
 use super::io_ctx::IoCtx;
 use super::pending_ios::LibraryPtr;
-use super::rados::{checked, functions, load, text};
+use super::rados::{c_string, checked, functions, load_library};
 use super::rbd::LIBRARY;
 use crate::error::{CephAction, CephError};
 use libloading::Library;
@@ -31,7 +31,7 @@ impl ImageFunctions {
     fn loaded() -> Result<&'static ImageFunctions, CephError> {
         static LOADED: OnceLock<Result<ImageFunctions, CephError>> = OnceLock::new();
         let find = |library: &Library| ImageFunctions::load_from(library);
-        let loaded = LOADED.get_or_init(|| load(LIBRARY, find));
+        let loaded = LOADED.get_or_init(|| load_library(LIBRARY, find));
         loaded.as_ref().map_err(Clone::clone)
     }
 }
@@ -40,7 +40,7 @@ impl IoCtx {
     /// Creates an image of this length, with the cluster's default features. Fails if it exists.
     pub(crate) fn create_image(&self, image: &str, bytes: u64) -> Result<(), CephError> {
         let rbd = ImageFunctions::loaded()?;
-        let name = text(image)?;
+        let name = c_string(image)?;
         let mut options = null_mut();
         // SAFETY: the options are made, used and destroyed once. The string outlives the call.
         let created = unsafe {
@@ -55,7 +55,7 @@ impl IoCtx {
     /// Removes an image with its data. Fails with `EBUSY` while another client has it open.
     pub(crate) fn remove_image(&self, image: &str) -> Result<(), CephError> {
         let rbd = ImageFunctions::loaded()?;
-        let name = text(image)?;
+        let name = c_string(image)?;
         // SAFETY: the string outlives the call.
         let removed = unsafe { (rbd.remove)(self.raw().1, name.as_ptr()) };
         checked(removed, || CephAction::RemoveImage(image.to_owned())).map(|_| ())

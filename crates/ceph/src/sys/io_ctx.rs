@@ -1,7 +1,7 @@
 //! Synchronous I/O on the objects of a pool.
 
 use super::pending_ios::LibraryPtr;
-use super::rados::{CREATE_EXCLUSIVE, Rados, RadosCluster, checked, text};
+use super::rados::{CREATE_EXCLUSIVE, Rados, RadosCluster, c_string, checked};
 use crate::error::{CephAction, CephError};
 use std::ffi::CStr;
 use std::fmt;
@@ -13,7 +13,7 @@ impl RadosCluster {
     /// Opens a pool for I/O.
     pub fn pool(&self, pool: &str, namespace: Option<&str>) -> Result<IoCtx, CephError> {
         let (rados, raw) = self.rados();
-        let (name, namespace) = (text(pool)?, namespace.map(text).transpose()?);
+        let (name, namespace) = (c_string(pool)?, namespace.map(c_string).transpose()?);
         let mut context = null_mut();
         // SAFETY: a string that outlives the call, and a place for the context.
         let made = unsafe { (rados.ioctx_create)(raw, name.as_ptr(), &mut context) };
@@ -85,7 +85,7 @@ impl IoCtx {
     /// Writes and waits until the data are durable. Without data it creates a missing object.
     pub fn write(&self, object: &str, data: &[u8], offset: u64) -> Result<(), CephError> {
         let (rados, raw) = self.raw();
-        let name = text(object)?;
+        let name = c_string(object)?;
         // SAFETY: the length is that of the data.
         let wrote =
             unsafe { (rados.write)(raw, name.as_ptr(), data.as_ptr().cast(), data.len(), offset) };
@@ -95,7 +95,7 @@ impl IoCtx {
     /// Creates an empty object, atomically. Returns `false` if the object exists.
     pub fn create_new(&self, object: &str) -> Result<bool, CephError> {
         let (rados, raw) = self.raw();
-        let name = text(object)?;
+        let name = c_string(object)?;
         // SAFETY: the operation is released once. The string outlives the call. Null selects no
         // category and the current time.
         let made = unsafe {
@@ -114,7 +114,7 @@ impl IoCtx {
     /// Reads. Returns the number of bytes, which is smaller at the end of the object.
     pub fn read(&self, object: &str, into: &mut [u8], offset: u64) -> Result<usize, CephError> {
         let (rados, raw) = self.raw();
-        let name = text(object)?;
+        let name = c_string(object)?;
         // SAFETY: the length is that of the buffer.
         let got = unsafe {
             (rados.read)(
@@ -131,7 +131,7 @@ impl IoCtx {
     /// Returns the metadata of an object. `None` if it does not exist.
     pub fn stat(&self, object: &str) -> Result<Option<ObjectStat>, CephError> {
         let (rados, raw) = self.raw();
-        let name = text(object)?;
+        let name = c_string(object)?;
         let (mut size_bytes, mut seconds) = (0, 0);
         // SAFETY: a string that outlives the call, and two integers to write to.
         let found = unsafe { (rados.stat)(raw, name.as_ptr(), &mut size_bytes, &mut seconds) };
@@ -178,7 +178,7 @@ impl IoCtx {
     /// Removes an object. Returns whether it existed.
     pub fn remove(&self, object: &str) -> Result<bool, CephError> {
         let (rados, raw) = self.raw();
-        let name = text(object)?;
+        let name = c_string(object)?;
         // SAFETY: a string that outlives the call.
         let removed = unsafe { (rados.remove)(raw, name.as_ptr()) };
         if removed == -libc::ENOENT {

@@ -152,7 +152,7 @@ functions! {
 
 /// Loads a library permanently, with the functions that `find` looks up. Fails in a build without
 /// the feature `librados`, which otherwise compiles the whole crate.
-pub(super) fn load<T>(
+pub(super) fn load_library<T>(
     (name, package): (&'static str, &'static str),
     find: impl Fn(&Library) -> Result<T, libloading::Error>,
 ) -> Result<T, CephError> {
@@ -176,7 +176,7 @@ impl Rados {
     /// Returns librados, loaded on the first call.
     pub(super) fn loaded() -> Result<&'static Rados, CephError> {
         static LOADED: OnceLock<Result<Rados, CephError>> = OnceLock::new();
-        let loaded = LOADED.get_or_init(|| load(LIBRARY, Rados::load_from));
+        let loaded = LOADED.get_or_init(|| load_library(LIBRARY, Rados::load_from));
         loaded.as_ref().map_err(Clone::clone)
     }
 }
@@ -190,7 +190,7 @@ pub(crate) fn version() -> Result<String, CephError> {
     Ok(format!("{major}.{minor}.{extra}"))
 }
 
-pub(super) fn text(text: &str) -> Result<CString, CephError> {
+pub(super) fn c_string(text: &str) -> Result<CString, CephError> {
     CString::new(text).map_err(|_| CephError::Text(text.to_owned()))
 }
 
@@ -252,7 +252,7 @@ impl RadosCluster {
     /// Creates a client with this full name, e.g. `client.admin`. It is not connected yet.
     pub fn new(cluster: &str, client: &str) -> Result<RadosCluster, CephError> {
         let rados = Rados::loaded()?;
-        let (cluster, client) = (text(cluster)?, text(client)?);
+        let (cluster, client) = (c_string(cluster)?, c_string(client)?);
         let mut raw = null_mut();
         // SAFETY: two strings that outlive the call, and a place for the handle.
         let made = unsafe { (rados.create)(&mut raw, cluster.as_ptr(), client.as_ptr(), 0) };
@@ -275,7 +275,7 @@ impl RadosCluster {
     /// Reads a configuration file. `None`: `CEPH_CONF`, or Ceph's default paths.
     pub(crate) fn read_conf(&self, path: Option<&str>) -> Result<(), CephError> {
         let (rados, raw) = self.rados();
-        let file = path.map(text).transpose()?;
+        let file = path.map(c_string).transpose()?;
         let pointer = file.as_ref().map_or(null(), |file| file.as_ptr());
         // SAFETY: a string that outlives the call, or null.
         let read = unsafe { (rados.conf_read_file)(raw, pointer) };
@@ -298,7 +298,7 @@ impl RadosCluster {
             name: name.to_owned(),
             value: value.to_owned(),
         };
-        let (name, value) = (text(name)?, text(value)?);
+        let (name, value) = (c_string(name)?, c_string(value)?);
         // SAFETY: two strings that outlive the call.
         let set = unsafe { (rados.conf_set)(raw, name.as_ptr(), value.as_ptr()) };
         checked(set, || action).map(|_| ())
@@ -307,7 +307,7 @@ impl RadosCluster {
     /// Value of a setting. `None` if the library does not have it.
     pub fn get(&self, name: &str) -> Option<String> {
         let (rados, raw) = self.rados();
-        let name = text(name).ok()?;
+        let name = c_string(name).ok()?;
         let mut value = [0u8; VALUE_BYTES];
         // SAFETY: the length is that of the buffer.
         let got =
@@ -385,7 +385,7 @@ impl RadosCluster {
             (*mut *mut c_char, *mut usize),
         ) -> c_int,
     ) -> Result<String, CephError> {
-        let command = text(json)?;
+        let command = c_string(json)?;
         let commands = [command.as_ptr()];
         let (mut answer, mut answer_len) = (null_mut(), 0);
         let (mut said, mut said_len) = (null_mut(), 0);
@@ -424,5 +424,7 @@ impl RadosCluster {
 #[cfg(test)]
 pub(crate) fn missing_library() -> CephError {
     let missing = ("libiosonde-none.so.9", LIBRARY.1);
-    load(missing, Rados::load_from).map(|_| ()).unwrap_err()
+    load_library(missing, Rados::load_from)
+        .map(|_| ())
+        .unwrap_err()
 }

@@ -3,7 +3,7 @@
 use super::image_writers::ImageWriters;
 use super::io_ctx::IoCtx;
 use super::pending_ios::LibraryPtr;
-use super::rados::{checked, functions, load, text};
+use super::rados::{c_string, checked, functions, load_library};
 use crate::error::{CephAction, CephError};
 use libloading::Library;
 use std::ffi::{CStr, c_char, c_int, c_uint, c_void};
@@ -128,7 +128,7 @@ functions! {
 impl Settings {
     fn loaded() -> Option<&'static Settings> {
         static LOADED: OnceLock<Option<Settings>> = OnceLock::new();
-        let load = || load(LIBRARY, |library: &Library| Settings::load_from(library)).ok();
+        let load = || load_library(LIBRARY, |library: &Library| Settings::load_from(library)).ok();
         LOADED.get_or_init(load).as_ref()
     }
 
@@ -172,8 +172,8 @@ impl Settings {
 impl Rbd {
     pub(super) fn loaded() -> Result<&'static Rbd, CephError> {
         static LOADED: OnceLock<Result<Rbd, CephError>> = OnceLock::new();
-        let loaded =
-            LOADED.get_or_init(|| load(LIBRARY, |library: &Library| Rbd::load_from(library)));
+        let loaded = LOADED
+            .get_or_init(|| load_library(LIBRARY, |library: &Library| Rbd::load_from(library)));
         loaded.as_ref().map_err(Clone::clone)
     }
 }
@@ -257,8 +257,8 @@ impl Image {
     pub(crate) fn open(io: &IoCtx, name: &str, writes: bool) -> Result<Image, CephError> {
         let rbd = Rbd::loaded()?;
         let (image, snapshot) = match name.split_once('@') {
-            Some((image, snapshot)) => (text(image)?, Some(text(snapshot)?)),
-            None => (text(name)?, None),
+            Some((image, snapshot)) => (c_string(image)?, Some(c_string(snapshot)?)),
+            None => (c_string(name)?, None),
         };
         let snapshot_name = snapshot.as_ref().map_or(null(), |name| name.as_ptr());
         let mut raw = null_mut();
@@ -428,9 +428,20 @@ impl Image {
         let mut found: Vec<Range<u64>> = Vec::new();
         let list: *mut Vec<Range<u64>> = &mut found;
         let length = range.end.saturating_sub(range.start);
-        // SAFETY: no other code uses the list until the return. `note` casts it to the same type.
-        let walked =
-            unsafe { (rbd.diff)(raw, null(), range.start, length, 1, 0, note, list.cast()) };
+        // SAFETY: no other code uses the list until the return. `append_range` casts it to the same
+        // type.
+        let walked = unsafe {
+            (rbd.diff)(
+                raw,
+                null(),
+                range.start,
+                length,
+                1,
+                0,
+                append_range,
+                list.cast(),
+            )
+        };
         checked(walked, || CephAction::ListImageRanges)?;
         found.sort_by_key(|range| range.start);
         Ok(found)
@@ -444,7 +455,7 @@ fn texts(buffer: &[u8]) -> impl Iterator<Item = String> + '_ {
 }
 
 /// Callback of [`Image::written`]: appends a range that exists.
-extern "C" fn note(offset: u64, length: usize, exists: c_int, list: *mut c_void) -> c_int {
+extern "C" fn append_range(offset: u64, length: usize, exists: c_int, list: *mut c_void) -> c_int {
     if exists != 0 {
         // SAFETY: `written` passed this list and does not use it meanwhile. Calls are sequential.
         let list = unsafe { &mut *list.cast::<Vec<Range<u64>>>() };

@@ -6,7 +6,7 @@
 
 use super::io_ctx::IoCtx;
 use super::pending_ios::LibraryPtr;
-use super::rados::{LIBRARY, checked, functions, load, text};
+use super::rados::{LIBRARY, c_string, checked, functions, load_library};
 use crate::error::{CephAction, CephError};
 use libloading::Library;
 use std::ffi::{CStr, c_char, c_int, c_void};
@@ -44,7 +44,7 @@ impl WatchFunctions {
     fn loaded() -> Result<&'static WatchFunctions, CephError> {
         static LOADED: OnceLock<Result<WatchFunctions, CephError>> = OnceLock::new();
         let find = |library: &Library| WatchFunctions::load_from(library);
-        let loaded = LOADED.get_or_init(|| load(LIBRARY, find));
+        let loaded = LOADED.get_or_init(|| load_library(LIBRARY, find));
         loaded.as_ref().map_err(Clone::clone)
     }
 }
@@ -142,7 +142,7 @@ fn renew(received: &Receiver<WatchEvent>, mut begin: impl FnMut() -> Result<(), 
 impl IoCtx {
     /// Watches an object, which must exist.
     pub(crate) fn watch(&self, object: &str) -> Result<RadosWatch, CephError> {
-        let name = text(object)?;
+        let name = c_string(object)?;
         let (sender, received) = channel();
         // Never freed: librados may report an error at any time.
         let events: &'static Sender<WatchEvent> = Box::leak(Box::new(sender));
@@ -174,7 +174,7 @@ impl IoCtx {
             return Ok(None);
         }
         let functions = WatchFunctions::loaded()?;
-        let name = text(object)?;
+        let name = c_string(object)?;
         let timeout_ms = timeout.as_millis() as u64;
         let (rados, raw) = self.raw();
         let (mut reply, mut length) = (null_mut(), 0);

@@ -1,6 +1,6 @@
 //! Reads the result file of a StatefulSet's pod, over several connections if needed.
 
-use super::{ResultCollector, lost, name, restarts};
+use super::{ResultCollector, lost_pod_error, pod_name, restarts};
 use crate::api;
 use crate::image::AGENT_IN_IMAGE;
 use crate::manifest::{CONTAINER, RESULT_FILE};
@@ -47,7 +47,7 @@ impl ResultCollector {
             command.extend(["--from", &from]);
         }
         command.push(RESULT_FILE);
-        let printed = match output_of(&self.pods(), (name(pod), CONTAINER), &command).await {
+        let printed = match output_of(&self.pods(), (pod_name(pod), CONTAINER), &command).await {
             Ok(printed) => printed,
             Err(kube::Error::UpgradeConnection(UpgradeConnectionError::ProtocolSwitch(status)))
                 if status.is_client_error() =>
@@ -63,7 +63,7 @@ impl ResultCollector {
                 return Ok(None);
             }
             Err(error) => {
-                let pod = name(pod).to_owned();
+                let pod = pod_name(pod).to_owned();
                 return Err(api::failed(ClusterRequest::ReadKeptResult { pod }, &error));
             }
         };
@@ -103,12 +103,12 @@ fn check_progress(pod: &Pod, part: &KeptPart) -> Result<(), RunError> {
 /// Returns the error for a failed command in the pod.
 fn command_error(pod: &Pod, status: Option<i32>, message: &str) -> RunError {
     if status == Some(i32::from(NOT_KEPT_STATUS)) {
-        return lost(pod, FailureCondition::ResultNotKept);
+        return lost_pod_error(pod, FailureCondition::ResultNotKept);
     }
     let message = message.to_owned();
     unreadable(pod, KeptResultProblem::CommandFailed { message })
 }
 
 fn unreadable(pod: &Pod, problem: KeptResultProblem) -> RunError {
-    lost(pod, FailureCondition::KeptResultUnreadable { problem })
+    lost_pod_error(pod, FailureCondition::KeptResultUnreadable { problem })
 }

@@ -78,7 +78,7 @@ fn is_loopback(server: &Uri) -> bool {
 }
 
 /// Returns the `proxy-url` of the context's cluster.
-pub(super) fn said(file: &Kubeconfig, context: Option<&str>) -> Option<String> {
+pub(super) fn proxy_url(file: &Kubeconfig, context: Option<&str>) -> Option<String> {
     let name = context.or(file.current_context.as_deref())?;
     let context = file.contexts.iter().find(|known| known.name == name)?;
     let cluster = &context.context.as_ref()?.cluster;
@@ -153,7 +153,7 @@ mod tests {
             ],
         }))
         .unwrap();
-        assert_eq!(super::said(&file, None).as_deref(), Some("http://p"));
-        assert_eq!(super::said(&file, Some("b")), None);
+        assert_eq!(super::proxy_url(&file, None).as_deref(), Some("http://p"));
+        assert_eq!(super::proxy_url(&file, Some("b")), None);
     }
 }

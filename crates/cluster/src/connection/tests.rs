@@ -36,7 +36,10 @@ fn silent_connection_ends_after_the_timeout() {
     let runtime = crate::connect::runtime().unwrap();
     let (queue, events) = sync_channel(WAITING_MESSAGES_MAX);
     let (mut agent, client) = tokio::io::duplex(1024);
-    let (alive, ready) = (line(&AgentMessage::Alive), line(&AgentMessage::Ready));
+    let (alive, ready) = (
+        json_line(&AgentMessage::Alive),
+        json_line(&AgentMessage::Ready),
+    );
     let wanted = runtime.block_on(async {
         let saying = async {
             let text = format!("{alive}mixed in\n");
@@ -83,7 +86,7 @@ fn connection_reads_no_more_than_its_session_takes() {
     let runtime = crate::connect::runtime().unwrap();
     let (queue, events) = sync_channel(WAITING_MESSAGES_MAX);
     let (mut agent, client) = tokio::io::duplex(1024);
-    let ready = line(&AgentMessage::Ready);
+    let ready = json_line(&AgentMessage::Ready);
     runtime.spawn(listen_to_end(
         BufReader::new(client),
         Duration::from_secs(60),
@@ -113,7 +116,7 @@ fn connection_reads_no_more_than_its_session_takes() {
 
 #[test]
 fn unreadable_message_is_reported_at_once() {
-    let ready = line(&AgentMessage::Ready);
+    let ready = json_line(&AgentMessage::Ready);
     for broken in [
         "{\"done\":{\"Ok\":{}}}",
         "{\"done\":{\"Ok\":",
@@ -171,7 +174,7 @@ fn agent_of_another_version_is_reported_in_one_line() {
         protocol: PROTOCOL,
         program: "iosonde 9".to_owned(),
     };
-    assert_eq!(check_greeting(Some(&line(&ours))), Ok(()));
+    assert_eq!(check_greeting(Some(&json_line(&ours))), Ok(()));
     for mute in [None, Some("sh: agent: not found\n"), Some("")] {
         let no_greeting = agent_not_ready(FailureCondition::NoGreeting);
         assert_eq!(check_greeting(mute), Err(no_greeting));

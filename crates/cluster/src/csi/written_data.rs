@@ -17,7 +17,7 @@ const SUM_DIGITS: usize = 64;
 const CAUSE_CHARS_MAX: usize = 200;
 
 /// Returns the path of the data of a run, which is the same in restored volumes and clones.
-fn path(run: &str) -> String {
+fn data_path(run: &str) -> String {
     format!("{MOUNT}/.iosonde-{run}-checked")
 }
 
@@ -26,7 +26,7 @@ fn path(run: &str) -> String {
 pub(super) fn write_script(run: &str, bytes: u64) -> String {
     debug_assert!(bytes > 0 && bytes.is_multiple_of(DATA_UNIT_BYTES));
     let count = bytes / DATA_UNIT_BYTES;
-    let path = path(run);
+    let path = data_path(run);
     let write = format!(
         "out=$(LC_ALL=C dd if=/dev/urandom of={path} bs={DATA_UNIT_BYTES} count={count} \
          conv=fsync 2>&1)"
@@ -37,7 +37,7 @@ pub(super) fn write_script(run: &str, bytes: u64) -> String {
 /// Returns the script that prints the checksum of the data. They are read with O_DIRECT where the
 /// volume allows it: the page cache of the pod that has written them would hide an error.
 pub(super) fn sum_script(run: &str) -> String {
-    let path = path(run);
+    let path = data_path(run);
     let read = format!("dd if={path} bs={DATA_UNIT_BYTES}");
     with_periodic_output(&format!(
         "flag=; {read} of=/dev/null count=1 iflag=direct 2>/dev/null && flag=iflag=direct; \
@@ -49,7 +49,7 @@ pub(super) fn sum_script(run: &str) -> String {
 /// Returns the script of a pod that has no other task. Its output becomes the message of the
 /// container. The read is timed here, because the cluster reports containers only every second.
 pub(super) fn pod_script(run: &str) -> String {
-    let path = path(run);
+    let path = data_path(run);
     format!(
         "read -r begun _ < /proc/uptime; out=$(sha256sum {path} 2>&1); rc=$?; \
          read -r ended _ < /proc/uptime; \

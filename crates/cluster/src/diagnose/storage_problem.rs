@@ -1,6 +1,8 @@
 //! Problems of a pod's volumes, their provisioning, and the choice of a node.
 
-use super::{AT_ONCE, FOR_EVER, NODES, ObservedPod, PodProblem, RETRIES, message, node, phase};
+use super::{
+    AT_ONCE, FOR_EVER, NODES, ObservedPod, PodProblem, RETRIES, message, node_name, phase,
+};
 use iosonde_result::run_error::pod_failure::{FailureCondition, MountFailure, SchedulingObstacle};
 
 impl ObservedPod {
@@ -60,7 +62,7 @@ impl ObservedPod {
     /// Returns the problem of a pod that no node takes.
     pub(super) fn scheduling_problem(&self) -> Option<PodProblem> {
         let pod = self.pod.as_ref()?;
-        if node(pod).is_some() {
+        if node_name(pod).is_some() {
             return None;
         }
         let event = self.last_event(&["FailedScheduling"])?;

@@ -1,7 +1,7 @@
 //! Tests of the node watchers.
 
 use super::*;
-use iosonde_result::wire::line;
+use iosonde_result::wire::json_line;
 
 #[test]
 fn node_watcher_ignores_pod_options_of_the_run() {
@@ -76,7 +76,7 @@ fn watcher_is_asked_once_and_other_messages_are_skipped() {
         sample_activity(&connection).unwrap().length_ns,
         1_000_000_000
     );
-    assert_eq!(asked.try_recv().unwrap(), line(&AgentRequest::Sample));
+    assert_eq!(asked.try_recv().unwrap(), json_line(&AgentRequest::Sample));
     assert!(asked.try_recv().is_err());
     drop(sender);
     assert_eq!(sample_activity(&connection), None, "no agent answers");

@@ -146,7 +146,7 @@ fn one_file(
             reserved => reserved.map_err(fail(PathAction::Reserve))?,
         }
         if need.data || need.mapped {
-            grow(file, need.size).map_err(fail(PathAction::Resize))?;
+            extend_file(file, need.size).map_err(fail(PathAction::Resize))?;
         }
         if need.data {
             filler.fill(path, file, need.from..need.size, stops, written)?;
@@ -172,7 +172,7 @@ fn reserve(file: &File, need: &FileNeed) -> std::io::Result<()> {
     };
     match need.fallocate {
         Fallocate::Native => match block::fallocate(fd, 0, 0, need.size) {
-            Err(error) if unsupported(&error) => grow(file, need.size),
+            Err(error) if unsupported(&error) => extend_file(file, need.size),
             other => other,
         },
         Fallocate::Keep => match block::fallocate(fd, libc::FALLOC_FL_KEEP_SIZE, 0, need.size) {
@@ -180,14 +180,14 @@ fn reserve(file: &File, need: &FileNeed) -> std::io::Result<()> {
             other => other,
         },
         Fallocate::Posix => block::posix_fallocate(fd, need.size),
-        Fallocate::Truncate => grow(file, need.size),
+        Fallocate::Truncate => extend_file(file, need.size),
         // Writes extend the file.
         Fallocate::None => Ok(()),
     }
 }
 
 /// Extends a file. Never truncates it.
-fn grow(file: &File, bytes: u64) -> std::io::Result<()> {
+fn extend_file(file: &File, bytes: u64) -> std::io::Result<()> {
     match file.metadata()?.len() < bytes {
         true => file.set_len(bytes),
         false => Ok(()),

@@ -137,7 +137,7 @@ fn paths(job: &Job, clone: u32) -> Result<Vec<PathBuf>, RunError> {
 /// All files below a directory, sorted by path.
 fn files_below(directory: &Path) -> Result<Vec<PathBuf>, RunError> {
     let mut found = Vec::new();
-    walk(directory, &mut found)
+    add_files_below(directory, &mut found)
         .map_err(|error| target_error(directory, PathAction::Read, &error))?;
     found.sort();
     Ok(found)
@@ -183,12 +183,12 @@ fn file_name(format: &str, job: &str, clone: u32, file: u32) -> String {
     name
 }
 
-fn walk(directory: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
+fn add_files_below(directory: &Path, found: &mut Vec<PathBuf>) -> std::io::Result<()> {
     for entry in std::fs::read_dir(directory)? {
         let entry = entry?;
         let kind = entry.file_type()?;
         if kind.is_dir() {
-            walk(&entry.path(), found)?;
+            add_files_below(&entry.path(), found)?;
         } else if kind.is_file() {
             found.push(entry.path());
         }
@@ -305,7 +305,7 @@ pub(super) fn existing(path: &Path) -> Result<(Option<u64>, FileKind), RunError>
     if kind.is_block_device() {
         let file = std::fs::File::open(path)
             .map_err(|error| target_error(path, PathAction::Open, &error))?;
-        let size = block::size(file.as_raw_fd())
+        let size = block::device_bytes(file.as_raw_fd())
             .map_err(|error| target_error(path, PathAction::Measure, &error))?;
         return Ok((Some(size), FileKind::BlockDevice));
     }

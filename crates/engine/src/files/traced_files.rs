@@ -20,7 +20,7 @@ impl WorkerFiles {
             .files
             .iter()
             .zip(trace.ends())
-            .map(|(file, end)| one_file(job, path(job, clone, file), end))
+            .map(|(file, end)| one_file(job, traced_path(job, clone, file), end))
             .collect::<Result<_, _>>()?;
         Ok(WorkerFiles {
             files,
@@ -31,7 +31,7 @@ impl WorkerFiles {
 }
 
 /// Path of a traced file. Relative names are below `directory`.
-fn path(job: &Job, clone: u32, file: &TracedFile) -> PathBuf {
+fn traced_path(job: &Job, clone: u32, file: &TracedFile) -> PathBuf {
     let name = match file {
         TracedFile::Path(name) => PathBuf::from(name),
         TracedFile::Device { major, minor } => PathBuf::from(format!("/dev/block/{major}:{minor}")),

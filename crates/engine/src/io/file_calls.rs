@@ -4,7 +4,7 @@ use super::{FileHandle, Op, Slot};
 use crate::sys::{block, rw};
 
 /// Discards a range: BLKDISCARD on a device, a punched hole in a file.
-pub(super) fn trim(handle: FileHandle, offset: u64, length: u32) -> i32 {
+pub(super) fn discard_range(handle: FileHandle, offset: u64, length: u32) -> i32 {
     if handle.block_device {
         block::discard(handle.fd, offset, length)
     } else {
@@ -20,7 +20,7 @@ pub(super) fn trim_or_sync_range(
     sync_range_flags: u32,
 ) -> Option<i32> {
     match slot.op {
-        Op::Trim => Some(trim(handle, slot.offset, slot.len)),
+        Op::Trim => Some(discard_range(handle, slot.offset, slot.len)),
         Op::SyncFileRange => {
             let length = slot.len.into();
             let flags = sync_range_flags;

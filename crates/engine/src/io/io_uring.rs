@@ -1,6 +1,6 @@
 //! Backend of io_uring.
 
-use super::file_calls::trim;
+use super::file_calls::discard_range;
 use super::{
     Backend, Completion, FileHandle, LoneTransfer, Op, RoundTransfer, Slab, Slot, whole_length,
 };
@@ -162,7 +162,7 @@ impl IoUringBackend {
             let handle = self.handles[slot.file as usize];
             self.trimmed.push(Completion {
                 slot: *index,
-                result: trim(handle, slot.offset, slot.len),
+                result: discard_range(handle, slot.offset, slot.len),
             });
         }
     }

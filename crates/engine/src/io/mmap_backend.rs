@@ -1,6 +1,6 @@
 //! Backend of memory-mapped files.
 
-use super::file_calls::trim;
+use super::file_calls::discard_range;
 use super::immediate::ImmediateIo;
 use super::{Completion, FileHandle, Op, Slab};
 use crate::sys::mapping::Mapping;
@@ -49,7 +49,7 @@ impl Mmap {
                     error => error,
                 }
             }
-            Op::Trim => trim(self.handles[file], slot.offset, slot.len),
+            Op::Trim => discard_range(self.handles[file], slot.offset, slot.len),
             Op::Fsync | Op::Fdatasync | Op::SyncFileRange => {
                 match mapping.sync(0, mapping.length()) {
                     0 => rw::fsync(self.handles[file].fd),

@@ -1,6 +1,6 @@
 //! Backends of synchronous system calls: sync, psync, pvsync, pvsync2 and vsync.
 
-use super::file_calls::trim;
+use super::file_calls::discard_range;
 use super::immediate::ImmediateIo;
 use super::{Completion, FileHandle, LoneTransfer, Op, Slab};
 use crate::sys::c_library as libc;
@@ -71,7 +71,7 @@ fn one_call(
             };
             rw::transfer(&mut slab.memory, io, call)
         }
-        Op::Trim => trim(handle, slot.offset, slot.len),
+        Op::Trim => discard_range(handle, slot.offset, slot.len),
         Op::Fsync => rw::fsync(handle.fd),
         Op::Fdatasync => rw::fdatasync(handle.fd),
         Op::SyncFileRange => {

@@ -59,7 +59,7 @@ pub(super) fn choose(
         engine => {
             let backend = named(job, engine, slab, circumstances)
                 .map_err(|error| unavailable(job, engine, &error))?;
-            (backend, used(job, engine, &[]))
+            (backend, backend_used(job, engine, &[]))
         }
     };
     let files = set_files(&mut backend, handles);
@@ -86,12 +86,12 @@ fn on_remote(
     let used = BackendUsed {
         direct: true,
         ceph: Some(ceph),
-        ..used(job, job.io.engine, &[])
+        ..backend_used(job, job.io.engine, &[])
     };
     Ok((AnyBackend::Remote(RemoteBackend::new(io)), used))
 }
 
-fn used(job: &Job, engine: Engine, reasons: &[String]) -> BackendUsed {
+fn backend_used(job: &Job, engine: Engine, reasons: &[String]) -> BackendUsed {
     BackendUsed {
         engine,
         asked: job.io.engine,
@@ -138,7 +138,7 @@ fn automatic(
         match named(job, engine, slab, circumstances) {
             Ok(backend) => {
                 let reasons: Vec<String> = refused.iter().map(RefusedEngine::to_string).collect();
-                return Ok((backend, used(job, engine, &reasons)));
+                return Ok((backend, backend_used(job, engine, &reasons)));
             }
             Err(error) => refused.push(RefusedEngine {
                 engine,

@@ -101,11 +101,12 @@ impl Permissions {
         let Some(targets) = &self.targets else {
             return Ok(());
         };
-        let bounds: Vec<PathBuf> = targets.iter().map(|path| real(Path::new(path))).collect();
+        let bounds = targets.iter().map(|path| resolved_path(Path::new(path)));
+        let bounds: Vec<PathBuf> = bounds.collect();
         for (job, files) in workers.filter(|(job, _)| job.io.engine.has_paths()) {
             let is_outside = |path: &Path| {
                 let is_dangling = path.is_symlink() && !path.exists();
-                let path = real(path);
+                let path = resolved_path(path);
                 let is_upward = path.components().any(|step| step == Component::ParentDir);
                 is_dangling || is_upward || !bounds.iter().any(|bounds| path.starts_with(bounds))
             };
@@ -128,7 +129,7 @@ fn outside(job: &Job, path: &str, targets: &[String]) -> RunError {
 }
 
 /// Returns a path without symbolic links, as far as it exists.
-fn real(path: &Path) -> PathBuf {
+fn resolved_path(path: &Path) -> PathBuf {
     let path = &std::path::absolute(path).unwrap_or_else(|_| path.to_owned());
     let is_there = |path: &&Path| path.exists();
     let nearest = path.ancestors().find(is_there).unwrap_or(Path::new("/"));

@@ -31,7 +31,7 @@ impl LateTrace {
     /// Returns the trace, and the job adapted to it.
     pub(super) fn read(&self, job: &Job, readonly: bool) -> Result<(Trace, Job), RunError> {
         let replay = job.replay.as_ref().expect("a job that replays a trace");
-        let trace = read(&self.path, replay, readonly)?;
+        let trace = read_trace(&self.path, replay, readonly)?;
         let mut job = job.clone();
         adapt_job(&mut job, &trace, true);
         Ok((trace, job))
@@ -62,7 +62,7 @@ impl ReplayPlan {
             // Clones of a job have consecutive numbers.
             let trace = match clone.checked_sub(count) {
                 Some(_) => traced.by_worker[&(number - count)].clone(),
-                None => Arc::new(read(path, replay, readonly)?),
+                None => Arc::new(read_trace(path, replay, readonly)?),
             };
             traced.by_worker.insert(number, trace);
         }
@@ -109,12 +109,12 @@ fn refuse_cluster(job: &Job) -> Result<(), RunError> {
     .into())
 }
 
-fn read(path: &str, replay: &Replay, readonly: bool) -> Result<Trace, RunError> {
+fn read_trace(path: &str, replay: &Replay, readonly: bool) -> Result<Trace, RunError> {
     let unusable = |cause| unusable_target(Path::new(path), cause);
     let bytes_max = bounded_read::document_bytes_max();
     let read = match path {
         "-" => bounded_read::standard_input(bytes_max),
-        path => bounded_read::file(path, bytes_max),
+        path => bounded_read::read_file(path, bytes_max),
     };
     let bytes = read.map_err(|error| match ReadLimit::exceeded_in(&error) {
         Some(ReadLimit::Bytes(limit_bytes)) => {
@@ -163,7 +163,7 @@ fn adapt_job(job: &mut Job, trace: &Trace, first: bool) {
         longest = longest.max(workload.block_size.read.max());
     }
     let mut rw = workload.rw;
-    rw.mode = mode(has);
+    rw.mode = read_write_mode(has);
     job.workload = Workload {
         rw,
         block_size: PerDirection::from_value(BlockSize::Fixed(longest)),
@@ -175,7 +175,7 @@ fn adapt_job(job: &mut Job, trace: &Trace, first: bool) {
     job.verify = None;
 }
 
-fn mode(has: PerDirection<bool>) -> ReadWriteMode {
+fn read_write_mode(has: PerDirection<bool>) -> ReadWriteMode {
     let has = |direction: Direction| has[direction];
     match (
         has(Direction::Read),
@@ -211,7 +211,7 @@ mod tests {
 
     #[test]
     fn endless_device_is_refused_as_a_trace() {
-        let error = read("/dev/zero", &Replay::default(), false).unwrap_err();
+        let error = read_trace("/dev/zero", &Replay::default(), false).unwrap_err();
         let expected = RunError::unusable_target("/dev/zero", TargetProblem::TraceFromDevice);
         assert_eq!(error, expected);
     }

@@ -47,14 +47,14 @@ pub(super) fn observed(
     }
     let mut callers = callers(plan, &outcome.workers);
     callers.least_latency_ns = least(callers.least_latency_ns, &outcome.intervals);
-    let virtual_machine = host::host(system).platform.virtual_machine == Some(true);
+    let virtual_machine = host::describe_host(system).platform.virtual_machine == Some(true);
     let buffered_writes = !callers.direct && own.write.bytes > 0;
     let device = busiest(targets, counted).map(|(info, moved)| DeviceLoad {
         rotational: turns(info) && !virtual_machine,
         plain: !buffered_writes
             && targets.iter().all(is_plain)
             && (own.write.bytes == 0 || !targets.iter().any(writes_more)),
-        ..load(info, moved, counted.elapsed)
+        ..device_load(info, moved, counted.elapsed)
     });
     let quota = cgroup::limits(system).cpu_quota;
     let held = counted.cpu_throttled_ns.map(|ns| {
@@ -360,7 +360,7 @@ fn busiest<'a>(
     found
 }
 
-fn load(info: &DeviceInfo, moved: DiskCounters, elapsed: Duration) -> DeviceLoad {
+fn device_load(info: &DeviceInfo, moved: DiskCounters, elapsed: Duration) -> DeviceLoad {
     let requests = moved.reads.ios + moved.writes.ios;
     let ticks_ms = moved.reads.ticks_ms + moved.writes.ticks_ms;
     DeviceLoad {

@@ -26,7 +26,7 @@ impl StatusRequest {
     /// Asks all running workers.
     pub(super) fn begin(&mut self, now_ns: u64, workers: &[Arc<WorkerCounters>]) {
         self.asked_ns = Some(now_ns);
-        for worker in workers.iter().filter(|worker| runs(worker)) {
+        for worker in workers.iter().filter(|worker| is_in_io_loop(worker)) {
             worker.asked.store(true, Relaxed);
         }
     }
@@ -36,7 +36,8 @@ impl StatusRequest {
         let Some(asked_ns) = self.asked_ns else {
             return false;
         };
-        let waiting = |worker: &Arc<WorkerCounters>| runs(worker) && worker.asked.load(Relaxed);
+        let waiting =
+            |worker: &Arc<WorkerCounters>| is_in_io_loop(worker) && worker.asked.load(Relaxed);
         if workers.iter().any(waiting) && now_ns.saturating_sub(asked_ns) < ANSWER_TIMEOUT_NS {
             self.next_check_ns = now_ns + CHECK_INTERVAL_NS;
             return false;
@@ -52,7 +53,7 @@ impl StatusRequest {
 }
 
 /// Whether a worker is in its I/O loop, where it notices requests.
-fn runs(worker: &Arc<WorkerCounters>) -> bool {
+fn is_in_io_loop(worker: &Arc<WorkerCounters>) -> bool {
     matches!(
         worker.state(),
         WorkerState::Ramp | WorkerState::Running | WorkerState::Verifying | WorkerState::Syncing

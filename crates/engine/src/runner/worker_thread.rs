@@ -492,7 +492,7 @@ impl Measuring {
 
     fn so_far(&self, other: &CpuUse) -> MeasuredThread {
         MeasuredThread {
-            tid: thread::id(),
+            tid: thread::thread_id(),
             cpu: cpu_use::cpu_use_and_queued().and(other).since(&self.before),
             started_at_ms: self.started_at_ms,
         }

@@ -68,7 +68,7 @@ pub(super) fn protect_read_only<'a>(
                 .path
                 .canonicalize()
                 .is_ok_and(|path| kept.contains(&path));
-            if let (true, Some(harm)) = (is_kept, harm(job, file)) {
+            if let (true, Some(harm)) = (is_kept, file_harm(job, file)) {
                 return Err(RunError::unusable_target(
                     file.path.display().to_string(),
                     TargetProblem::ReadOnly {
@@ -84,7 +84,7 @@ pub(super) fn protect_read_only<'a>(
 }
 
 /// Returns how a job would change a file, if it would.
-fn harm(job: &Job, file: &FileUse) -> Option<FileHarm> {
+fn file_harm(job: &Job, file: &FileUse) -> Option<FileHarm> {
     let rw = job.workload.rw;
     let size = file.size_now.unwrap_or(0);
     if rw.has(Direction::Write) || rw.has(Direction::Trim) {

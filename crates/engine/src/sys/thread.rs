@@ -104,7 +104,7 @@ pub(crate) fn set_fine_timers() {
 }
 
 /// The calling thread's id.
-pub(crate) fn id() -> u32 {
+pub(crate) fn thread_id() -> u32 {
     // SAFETY: the call takes no pointer to memory. glibc has gettid(3) since 2.30 only.
     unsafe { libc::syscall(libc::SYS_gettid) as u32 }
 }

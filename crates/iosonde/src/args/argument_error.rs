@@ -108,7 +108,7 @@ fn remedy(error: &clap::Error, command: &str) -> String {
     if let Some(value) = similar(ContextKind::InvalidValue, ContextKind::SuggestedValue) {
         return format!("use {value}");
     }
-    tip(error).unwrap_or_else(|| remedy_of_kind(error, command))
+    clap_tip(error).unwrap_or_else(|| remedy_of_kind(error, command))
 }
 
 /// The remedy for an error without a suggestion of clap.
@@ -149,7 +149,7 @@ fn argument_name(text: &str) -> &str {
 
 /// Tip of clap, such as the command that has the option. A tip to pass an unknown option as a
 /// value is left out: the option is rather misspelt.
-fn tip(error: &clap::Error) -> Option<String> {
+fn clap_tip(error: &clap::Error) -> Option<String> {
     let Some(ContextValue::StyledStrs(tips)) = error.get(ContextKind::Suggested) else {
         return None;
     };

@@ -1,6 +1,6 @@
 //! Options for a Kubernetes cluster, its volumes and pods.
 
-use super::{seconds, size};
+use super::{parse_size, seconds};
 use clap::{Args, ValueEnum};
 use iosonde_cluster::manifest::quantity;
 use iosonde_cluster::options::pod::{self, NodeSelectorRequirement, PodOptions, Quantity};
@@ -38,7 +38,7 @@ pub(crate) struct ClusterArgs {
     #[arg(long, requires = "namespace")]
     pub(crate) create_namespace: bool,
     /// Size of the claim, or space that an emptyDir requests [default: 5g]
-    #[arg(long, value_parser = size, value_name = "SIZE")]
+    #[arg(long, value_parser = parse_size, value_name = "SIZE")]
     pub(crate) claim_size: Option<u64>,
     /// Volume mode of the claim [default: filesystem]
     #[arg(long, value_enum, value_name = "MODE")]
@@ -68,12 +68,12 @@ pub(crate) struct ClusterArgs {
     pub(crate) medium: Option<Medium>,
     /// Ephemeral storage that the pod requests on its node; for an emptyDir it replaces
     /// --claim-size
-    #[arg(long, value_parser = size, value_name = "SIZE")]
+    #[arg(long, value_parser = parse_size, value_name = "SIZE")]
     pub(crate) ephemeral_storage: Option<u64>,
     #[command(flatten)]
     pub(crate) pod: PodArgs,
     /// JSON to merge into the pod's manifest (metadata and spec); @FILE reads it from a file
-    #[arg(long, value_parser = json, value_name = "JSON")]
+    #[arg(long, value_parser = parse_json, value_name = "JSON")]
     pub(crate) pod_patch: Option<serde_json::Value>,
     /// Nodes whose disks and network iosonde watches during the run, with a pod in the network of
     /// each; `none` watches none [default: the disks of the node that serves the volume]
@@ -354,9 +354,9 @@ fn resource(text: &str) -> Result<(String, Quantity), String> {
     pod::resource(text).ok_or_else(|| "write NAME=AMOUNT, e.g. cpu=500m or memory=1Gi".to_owned())
 }
 
-fn json(text: &str) -> Result<serde_json::Value, String> {
+fn parse_json(text: &str) -> Result<serde_json::Value, String> {
     let read = match text.strip_prefix('@') {
-        Some(path) => bounded_read::text(path)
+        Some(path) => bounded_read::read_text(path)
             .map_err(|error| format!("{path}: {}", iosonde_job::errno::describe(&error)))?,
         None => text.to_owned(),
     };

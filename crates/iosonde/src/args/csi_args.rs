@@ -1,7 +1,7 @@
 //! Arguments of `iosonde k8s csi`.
 
 use super::output_file::text_file;
-use super::{ClusterArgs, KeepArgs, seconds, size};
+use super::{ClusterArgs, KeepArgs, parse_size, seconds};
 use clap::{Args, ValueEnum};
 use iosonde_report::format::TextFormat;
 use iosonde_result::data_service::DataService;
@@ -42,7 +42,7 @@ pub(crate) struct CsiArgs {
     /// Sizes of the data that are written and compared by checksum, in whole MiB
     #[arg(
         long = "data-size",
-        value_parser = size,
+        value_parser = parse_size,
         value_delimiter = ',',
         default_value = "64m,256m",
         value_name = "SIZE"

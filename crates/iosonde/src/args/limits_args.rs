@@ -40,7 +40,7 @@ pub(crate) struct LimitsArgs {
     #[arg(long, value_name = "NAME")]
     pub(crate) cpu: Option<String>,
     /// Provisioned IOPS of each volume, e.g. 16000 or 16k
-    #[arg(long, value_parser = iosonde_limits::iops, value_name = "IOPS")]
+    #[arg(long, value_parser = iosonde_limits::parse_iops, value_name = "IOPS")]
     pub(crate) iops: Option<f64>,
     /// Provisioned bandwidth of each volume, e.g. 500MiB/s; a number without unit is in the
     /// vendor's unit
@@ -54,7 +54,7 @@ pub(crate) struct LimitsArgs {
     pub(crate) service: Option<String>,
     /// Date of the limits: a year, month or day, e.g. 2016 or 2016-08-12 [default: the newest
     /// limits]
-    #[arg(long, value_parser = iosonde_limits::date, value_name = "DATE")]
+    #[arg(long, value_parser = iosonde_limits::parse_date, value_name = "DATE")]
     pub(crate) as_of: Option<String>,
     /// File with further limits, added to the published ones
     #[arg(long, visible_alias = "limits-file", value_name = "FILE")]

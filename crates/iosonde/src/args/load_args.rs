@@ -2,7 +2,7 @@
 
 use super::{
     BesideArgs, CephArgs, ClusterArgs, ColdArgs, KeepArgs, PodsArgs, RenderArgs, WrittenArgs,
-    seconds, seconds_or_none, size, switch,
+    parse_size, seconds, seconds_or_none, switch,
 };
 use clap::{Args, ValueEnum};
 use iosonde_study::load::Objective;
@@ -51,7 +51,7 @@ pub(crate) struct LoadArgs {
     pub(crate) bs: u64,
     /// Offered rates in IOPS, e.g. 500,1k,2k [default: 5 % to 110 % of the capacity, which is
     /// measured first]
-    #[arg(long, value_delimiter = ',', value_parser = rate, value_name = "IOPS,...")]
+    #[arg(long, value_delimiter = ',', value_parser = parse_rate, value_name = "IOPS,...")]
     pub(crate) rates: Vec<f64>,
     /// Latency objective, e.g. p99=2ms or max=50ms: iosonde searches for the highest rate that
     /// keeps it; may be repeated
@@ -93,7 +93,7 @@ pub(crate) struct LoadArgs {
     )]
     pub(crate) iodepth: u32,
     /// Size of the working set [default: 4g, or a tenth of the free space if that is less]
-    #[arg(long, value_parser = size, value_name = "SIZE")]
+    #[arg(long, value_parser = parse_size, value_name = "SIZE")]
     pub(crate) size: Option<u64>,
     /// Whether to bypass the page cache with O_DIRECT, 0 or 1
     #[arg(
@@ -155,14 +155,14 @@ pub(crate) enum ArrivalKind {
 }
 
 fn block(text: &str) -> Result<u64, String> {
-    match size(text)? {
+    match parse_size(text)? {
         bytes @ 512..=0x1000_0000 => Ok(bytes),
         _ => Err("must lie between 512 bytes and 256 MiB".to_owned()),
     }
 }
 
 /// Parses a rate in I/Os per second, where k is 1000.
-fn rate(text: &str) -> Result<f64, String> {
+fn parse_rate(text: &str) -> Result<f64, String> {
     let (number, unit) = match text.strip_suffix(['k', 'K', 'm', 'M']) {
         Some(number) if text.ends_with(['k', 'K']) => (number, 1e3),
         Some(number) => (number, 1e6),
@@ -193,11 +193,11 @@ mod tests {
 
     #[test]
     fn rate_suffix_k_means_1000() {
-        assert_eq!(rate("2k"), Ok(2000.0));
-        assert_eq!(rate("1.5M"), Ok(1.5e6));
-        assert_eq!(rate("500"), Ok(500.0));
+        assert_eq!(parse_rate("2k"), Ok(2000.0));
+        assert_eq!(parse_rate("1.5M"), Ok(1.5e6));
+        assert_eq!(parse_rate("500"), Ok(500.0));
         for text in ["", "k", "0", "-5", "inf", "1g", "0.5"] {
-            assert!(rate(text).is_err(), "{text}");
+            assert!(parse_rate(text).is_err(), "{text}");
         }
     }
 }

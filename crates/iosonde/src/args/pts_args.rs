@@ -1,6 +1,8 @@
 //! Arguments of `iosonde pts`.
 
-use super::{BesideArgs, CephArgs, ClusterArgs, KeepArgs, PodsArgs, RenderArgs, WrittenArgs, size};
+use super::{
+    BesideArgs, CephArgs, ClusterArgs, KeepArgs, PodsArgs, RenderArgs, WrittenArgs, parse_size,
+};
 use clap::{Args, ValueEnum};
 
 /// The end of `iosonde pts --help`.
@@ -52,7 +54,7 @@ pub(crate) struct PtsArgs {
     pub(crate) purge: PurgeKind,
     /// Bytes to use, from the start of the target [default: a whole device, with --preset client 75
     /// % of it; in a directory 4g, or a tenth of the free space if that is less]
-    #[arg(long, value_parser = size, value_name = "SIZE")]
+    #[arg(long, value_parser = parse_size, value_name = "SIZE")]
     pub(crate) size: Option<u64>,
     /// Seed of the offsets
     #[arg(long, default_value_t = 1)]

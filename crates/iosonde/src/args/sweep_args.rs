@@ -46,7 +46,7 @@ pub(crate) struct SweepArgs {
     pub(crate) targets: Vec<String>,
     /// An option of fio and its values, e.g. --axis iodepth=1..512 or --axis bs=4k,64k, which is
     /// the same as --bs 4k,64k; may be repeated [default: iodepth=1..256]
-    #[arg(long = "axis", value_name = "OPTION=VALUES", value_parser = axis)]
+    #[arg(long = "axis", value_name = "OPTION=VALUES", value_parser = parse_axis)]
     pub(crate) axes: Vec<(String, String)>,
     /// Working-set sizes as an axis, e.g. 64m..8g: iosonde measures each size once caches are warm,
     /// and infers their capacity [iodepth: 1]
@@ -102,7 +102,7 @@ pub(crate) struct SweepArgs {
     pub(crate) render: RenderArgs,
 }
 
-fn axis(text: &str) -> Result<(String, String), String> {
+fn parse_axis(text: &str) -> Result<(String, String), String> {
     match text.split_once('=') {
         // Missing values are reported later, together with the errors of the other axes.
         Some((name, values)) if !name.is_empty() => Ok((name.to_owned(), values.to_owned())),
@@ -148,7 +148,8 @@ pub(crate) fn with_axes(words: &[OsString]) -> Option<Vec<OsString>> {
             None if is_foreign_to_sweep(name) => made.push(word.clone()),
             None => {
                 // A flag alone is on: the next argument is not its value.
-                let is_flag = options::find(name).is_some_and(|row| row.kind == ValueKind::Flag);
+                let is_flag =
+                    options::find_option(name).is_some_and(|row| row.kind == ValueKind::Flag);
                 let is_value =
                     |next: &&OsString| !is_flag && !next.to_string_lossy().starts_with("--");
                 let next = || Some(rest.next_if(is_value)?.to_string_lossy().into_owned());
@@ -196,9 +197,9 @@ mod tests {
 
     #[test]
     fn axis_requires_name_and_values() {
-        assert_eq!(axis("bs=4k"), Ok(("bs".into(), "4k".into())));
+        assert_eq!(parse_axis("bs=4k"), Ok(("bs".into(), "4k".into())));
         // The parser of the axes reports missing values.
-        assert_eq!(axis("bs="), Ok(("bs".into(), String::new())));
-        assert!(axis("bs").is_err() && axis("=4k").is_err());
+        assert_eq!(parse_axis("bs="), Ok(("bs".into(), String::new())));
+        assert!(parse_axis("bs").is_err() && parse_axis("=4k").is_err());
     }
 }

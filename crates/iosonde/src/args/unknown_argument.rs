@@ -60,7 +60,7 @@ pub(super) fn option_remedy(argument: &str, typed: &str) -> Option<String> {
 
 /// Whether only other measuring commands have the option: it is no option of fio, and so no axis.
 pub(super) fn is_foreign_to_sweep(option: &str) -> bool {
-    options::find(option).is_none() && command_with("sweep", option).is_some()
+    options::find_option(option).is_none() && command_with("sweep", option).is_some()
 }
 
 /// The number of arguments without a name that a command takes, if there is such an argument.
@@ -97,7 +97,7 @@ fn command_with(command: &str, option: &str) -> Option<&'static str> {
         return None;
     }
     let has_option = |name: &&str| {
-        let is_axis = *name == "sweep" && options::find(option).is_some();
+        let is_axis = *name == "sweep" && options::find_option(option).is_some();
         is_axis
             || root
                 .find_subcommand(name)

@@ -10,7 +10,7 @@ use crate::args::ClusterArgs;
 use iosonde_job::target_scheme::is_simulated_name;
 use iosonde_machine::activity::ActivitySnapshot;
 use iosonde_machine::conditions::conditions;
-use iosonde_machine::host::host;
+use iosonde_machine::host::describe_host;
 use iosonde_machine::identify::identify;
 use iosonde_machine::proc_root::System;
 use iosonde_result::doctor::{self, Examination, ExaminedTarget, FORMAT, Finding, Severity};
@@ -24,7 +24,7 @@ const PASSING: [&str; 5] = ["cpu-busy", "cpu-steal", "other-io", "cgroup-cpu", "
 
 /// Samples the machine and prints one line about noise that would spoil a measurement of these
 /// targets now. Skips the sampling if all targets are simulated or remote.
-pub(super) fn warn(targets: &[String], cluster: &ClusterArgs) {
+pub(super) fn warn_of_noise(targets: &[String], cluster: &ClusterArgs) {
     let is_here = |name: &&String| {
         !is_simulated_name(name)
             && matches!(ceph::target(name), Ok(None))
@@ -34,7 +34,7 @@ pub(super) fn warn(targets: &[String], cluster: &ClusterArgs) {
     if here.is_empty() {
         return;
     }
-    if let Some(line) = line(&examine(&here)) {
+    if let Some(line) = noise_warning(&examine(&here)) {
         eprintln!("{line}");
     }
 }
@@ -58,7 +58,7 @@ fn examine(targets: &[&String]) -> Vec<Finding> {
         kind: "doctor".to_owned(),
         program: String::new(),
         examined_at_ms: 0,
-        host: host(&system),
+        host: describe_host(&system),
         conditions,
         targets: examined.collect(),
         leftovers: Vec::new(),
@@ -67,7 +67,7 @@ fn examine(targets: &[&String]) -> Vec<Finding> {
 }
 
 /// The warning; `None` without such a finding.
-fn line(findings: &[Finding]) -> Option<String> {
+fn noise_warning(findings: &[Finding]) -> Option<String> {
     let passing = findings.iter().filter(|finding| {
         finding.severity <= Severity::Warning && PASSING.contains(&finding.id.as_str())
     });
@@ -111,12 +111,12 @@ mod tests {
             finding("other-io", Severity::Note, "vdb"),
         ];
         assert_eq!(
-            line(&all).as_deref(),
+            noise_warning(&all).as_deref(),
             Some(
                 "warning: figures may be noisy: cpu-busy is seen; vda: other-io is seen (see \
                  `iosonde doctor`)"
             )
         );
-        assert_eq!(line(&all[1..2]), None);
+        assert_eq!(noise_warning(&all[1..2]), None);
     }
 }

@@ -74,7 +74,7 @@ fn image_help(pool: &str, images: &[String]) -> String {
 }
 
 /// Inspects the target. An image that was never written needs no consent: it holds no data.
-pub(super) fn kind(
+pub(super) fn inspect_target_kind(
     target: &TargetUri,
     access: &CephAccess,
     consent: &[PathBuf],
@@ -128,7 +128,7 @@ pub(super) fn run_of(object: &str) -> Option<&str> {
 }
 
 /// URI of a study's working file.
-pub(super) fn path(target: &TargetUri) -> Result<String, CommandError> {
+pub(super) fn working_file_uri(target: &TargetUri) -> Result<String, CommandError> {
     let file = format!("{}data", prefix()?);
     Ok(pool_file_uri(target, &file).unwrap_or_else(|| target.to_string()))
 }
@@ -171,7 +171,7 @@ mod tests {
         assert_eq!(target("/mnt").unwrap(), None);
         assert_eq!(target("sc://fast").unwrap(), None);
         let pool = target("rados://pool/ns").unwrap().unwrap();
-        let path = path(&pool).unwrap();
+        let path = working_file_uri(&pool).unwrap();
         assert!(
             path.starts_with("rados://pool/ns/iosonde-") && path.ends_with("-data"),
             "{path}"
@@ -180,8 +180,11 @@ mod tests {
         assert_eq!(failure.status(), 2);
         assert!(failure.text(false).contains("rbd://POOL/IMAGE"));
         let image = target("rbd://pool/image").unwrap().unwrap();
-        assert_eq!(super::path(&image).unwrap(), "rbd://pool/image");
+        assert_eq!(super::working_file_uri(&image).unwrap(), "rbd://pool/image");
         let image = target("rbd://pool/ns/image").unwrap().unwrap();
-        assert_eq!(super::path(&image).unwrap(), "rbd://pool/ns/image");
+        assert_eq!(
+            super::working_file_uri(&image).unwrap(),
+            "rbd://pool/ns/image"
+        );
     }
 }

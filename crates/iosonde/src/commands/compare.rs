@@ -11,7 +11,7 @@ use iosonde_history::StudyRecord;
 use iosonde_report::comparison::{ComparisonDocument, PromiseSides, judge_side};
 use iosonde_report::figures::{label, percent};
 use iosonde_report::format::TextFormat;
-use iosonde_report::history::time;
+use iosonde_report::history::list_time_text;
 use iosonde_result::compare::{ComparisonRow, compare_with_earlier_runs};
 use jiff::tz::TimeZone;
 use sides::{Chosen, Studies, earlier_runs};
@@ -74,7 +74,7 @@ fn described(study: &StudyRecord) -> String {
         .machine
         .as_ref()
         .map_or(String::new(), |name| format!(" on {name}"));
-    let started = time(study.started_at_ms, &TimeZone::system());
+    let started = list_time_text(study.started_at_ms, &TimeZone::system());
     format!("{} of {}{machine}, {started}", study.kind, study.target)
 }
 

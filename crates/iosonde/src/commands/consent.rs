@@ -49,7 +49,7 @@ pub(crate) fn refuse_unmatched(
 ) -> Result<(), CommandError> {
     let is_target = |path: &Path| {
         let mut targets = targets.iter().map(Path::new);
-        targets.any(|target| real(target) == real(path))
+        targets.any(|target| resolved_path(target) == resolved_path(path))
     };
     let is_known = |path: &Path| is_target(path) || may_be_within && path.exists();
     if let Some(path) = consent.allow_overwrite.iter().find(|path| !is_known(path)) {
@@ -72,7 +72,11 @@ pub(crate) fn refuse_in_use_alone(
     overwrite: &[PathBuf],
     in_use: &[PathBuf],
 ) -> Result<(), CommandError> {
-    let is_agreed = |path: &Path| overwrite.iter().any(|other| real(other) == real(path));
+    let is_agreed = |path: &Path| {
+        overwrite
+            .iter()
+            .any(|other| resolved_path(other) == resolved_path(path))
+    };
     match in_use.iter().find(|path| !is_agreed(path)) {
         None => Ok(()),
         Some(path) => Err(CommandError::usage(
@@ -85,7 +89,7 @@ pub(crate) fn refuse_in_use_alone(
     }
 }
 
-fn real(path: &Path) -> PathBuf {
+fn resolved_path(path: &Path) -> PathBuf {
     path.canonicalize().unwrap_or_else(|_| path.to_owned())
 }
 

@@ -17,7 +17,7 @@ use iosonde_job::target_scheme::is_simulated_name;
 use iosonde_machine::access::access;
 use iosonde_machine::activity::ActivitySnapshot;
 use iosonde_machine::conditions::conditions;
-use iosonde_machine::host::host;
+use iosonde_machine::host::describe_host;
 use iosonde_machine::identify::identify;
 use iosonde_machine::proc_root::System;
 use iosonde_report as report;
@@ -70,12 +70,12 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), CommandError> {
     };
     let named = paths.iter().zip(&targets);
     let places = leftovers::search_directories(named);
-    let mut left = leftovers::find(&places);
+    let mut left = leftovers::find_leftovers(&places);
     if args.clean {
         leftovers::remove(&left, &args.targets)
             .iter()
             .for_each(|line| eprintln!("{line}"));
-        left = leftovers::find(&places);
+        left = leftovers::find_leftovers(&places);
     }
     left.retain(|each| leftovers::concerns(each, &paths));
     let mut examination = Examination {
@@ -83,7 +83,7 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), CommandError> {
         kind: "doctor".to_owned(),
         program: report::json_document::PROGRAM.to_owned(),
         examined_at_ms: epoch_ms(),
-        host: host(&system),
+        host: describe_host(&system),
         conditions,
         targets: paths.iter().zip(targets).map(examined).collect(),
         leftovers: left,
@@ -91,8 +91,8 @@ pub(crate) fn run(args: &DoctorArgs) -> Result<(), CommandError> {
     };
     examination.findings = doctor::findings(&examination);
     let text = match args.format {
-        DoctorFormat::Table => report::doctor::text(&examination),
-        DoctorFormat::Json => report::doctor::json(&examination),
+        DoctorFormat::Table => report::doctor::examination_text(&examination),
+        DoctorFormat::Json => report::doctor::examination_json(&examination),
     };
     output.save(&text)?;
     report_all(unusable)?;

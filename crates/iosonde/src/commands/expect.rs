@@ -12,7 +12,7 @@ pub(crate) fn promises(args: &ExpectArgs) -> Result<Vec<Promise>, CommandError> 
     if args.expect.is_empty() {
         return Ok(Vec::new());
     }
-    let limits = limits::read(args.limits_file.as_deref())?;
+    let limits = limits::read_limits(args.limits_file.as_deref())?;
     let promise =
         |text: &String| -> Result<Promise, LimitsError> { limits.evaluate(&text.parse()?) };
     let each = args.expect.iter().map(|text| {
@@ -24,7 +24,10 @@ pub(crate) fn promises(args: &ExpectArgs) -> Result<Vec<Promise>, CommandError> 
 }
 
 /// Checks a stored probe against promises, in addition to those it was measured with.
-pub(crate) fn hold(loaded: &mut Loaded, promises: &[Promise]) -> Result<(), CommandError> {
+pub(crate) fn check_stored_probe(
+    loaded: &mut Loaded,
+    promises: &[Promise],
+) -> Result<(), CommandError> {
     if promises.is_empty() {
         return Ok(());
     }

@@ -1,6 +1,6 @@
 //! `iosonde export`: one stored result as a document.
 
-use super::expect::{hold, promises};
+use super::expect::{check_stored_probe, promises};
 use crate::args::ExportArgs;
 use crate::failure::CommandError;
 use crate::output::Output;
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<(), CommandError> {
     }
     let store = crate::commands::open_history(&place)?;
     let mut loaded = store.load(args.run.as_deref().unwrap_or(LATEST))?;
-    hold(&mut loaded, &promises)?;
+    check_stored_probe(&mut loaded, &promises)?;
     let output = Output::open_report(args.output.as_deref())?;
     let text = match args.series {
         true => series(&loaded, args.format)?,
@@ -90,20 +90,20 @@ fn series(loaded: &Loaded, format: Option<Format>) -> Result<String, CommandErro
             "fio writes series to log files: write_bw_log, write_lat_log".to_owned(),
         ));
     }
-    Ok(iosonde_report::series_table::csv(&runs))
+    Ok(iosonde_report::series_table::intervals_csv(&runs))
 }
 
 /// Formats the result as a document.
 pub(crate) fn exported(loaded: &Loaded, format: Format) -> Result<String, CommandError> {
     if format == Format::Table {
-        return Ok(history::show(
+        return Ok(history::stored_result_text(
             loaded,
             &TimeZone::system(),
             Output::Standard.style(),
         ));
     }
     if let Some(probe) = loaded.study.probe(loaded.run) {
-        return Ok(iosonde_report::probe::rest(&[probe], format)?);
+        return Ok(iosonde_report::probe::remaining_output(&[probe], format)?);
     }
     if let Some(sweep) = loaded.study.sweep(loaded.run) {
         return sweep_in(&sweep, loaded, format);
@@ -125,7 +125,7 @@ pub(crate) fn exported(loaded: &Loaded, format: Format) -> Result<String, Comman
         runs.flat_map(|run| run.parts.clone()).collect()
     };
     match format {
-        Format::Csv => Ok(figures::csv(&parts())),
+        Format::Csv => Ok(figures::figures_csv(&parts())),
         Format::Markdown => Ok(figures::markdown(&parts())),
         _ => document(loaded, format),
     }
@@ -134,8 +134,8 @@ pub(crate) fn exported(loaded: &Loaded, format: Format) -> Result<String, Comman
 fn sweep_in(sweep: &SweepResult, loaded: &Loaded, format: Format) -> Result<String, CommandError> {
     match format {
         Format::Table => Ok(iosonde_report::sweep::table(sweep)),
-        Format::Json => Ok(iosonde_report::sweep::json(sweep)?),
-        Format::Csv => Ok(iosonde_report::sweep::csv(sweep)),
+        Format::Json => Ok(iosonde_report::sweep::sweep_json(sweep)?),
+        Format::Csv => Ok(iosonde_report::sweep::sweep_cells_csv(sweep)),
         Format::Markdown => Ok(iosonde_report::sweep::markdown(sweep)),
         Format::FioJson => Err(many_runs(loaded, "a sweep has one run per cell")),
     }
@@ -144,8 +144,8 @@ fn sweep_in(sweep: &SweepResult, loaded: &Loaded, format: Format) -> Result<Stri
 fn load_in(load: &LoadResult, loaded: &Loaded, format: Format) -> Result<String, CommandError> {
     match format {
         Format::Table => Ok(iosonde_report::load::table(load)),
-        Format::Json => Ok(iosonde_report::load::json(load)?),
-        Format::Csv => Ok(iosonde_report::load::csv(load)),
+        Format::Json => Ok(iosonde_report::load::load_result_json(load)?),
+        Format::Csv => Ok(iosonde_report::load::load_result_csv(load)),
         Format::Markdown => Ok(iosonde_report::load::markdown(load)),
         Format::FioJson => Err(many_runs(loaded, "a load study has one run per rate")),
     }
@@ -154,8 +154,8 @@ fn load_in(load: &LoadResult, loaded: &Loaded, format: Format) -> Result<String,
 fn pts_in(pts: &PtsResult, loaded: &Loaded, format: Format) -> Result<String, CommandError> {
     match format {
         Format::Table => Ok(iosonde_report::pts::table(pts)),
-        Format::Json => Ok(iosonde_report::pts::json(pts)?),
-        Format::Csv => Ok(iosonde_report::pts::csv(pts)),
+        Format::Json => Ok(iosonde_report::pts::pts_json(pts)?),
+        Format::Csv => Ok(iosonde_report::pts::pts_csv(pts)),
         Format::Markdown => Ok(iosonde_report::pts::markdown(pts)),
         Format::FioJson => Err(many_runs(
             loaded,
@@ -167,8 +167,8 @@ fn pts_in(pts: &PtsResult, loaded: &Loaded, format: Format) -> Result<String, Co
 fn csi_in(csi: &CsiResult, loaded: &Loaded, format: Format) -> Result<String, CommandError> {
     match format {
         Format::Table => Ok(iosonde_report::csi::table(csi)),
-        Format::Json => Ok(iosonde_report::csi::json(csi)?),
-        Format::Csv => Ok(iosonde_report::csi::csv(csi)),
+        Format::Json => Ok(iosonde_report::csi::csi_json(csi)?),
+        Format::Csv => Ok(iosonde_report::csi::csi_csv(csi)),
         Format::Markdown => Ok(iosonde_report::csi::markdown(csi)),
         Format::FioJson => Err(CommandError::usage(
             format!("{} has data services, without a job of fio", loaded.name()),
@@ -184,8 +184,8 @@ fn lifecycle_in(
 ) -> Result<String, CommandError> {
     match format {
         Format::Table => Ok(iosonde_report::lifecycle::table(lifecycle)),
-        Format::Json => Ok(iosonde_report::lifecycle::json(lifecycle)?),
-        Format::Csv => Ok(iosonde_report::lifecycle::csv(lifecycle)),
+        Format::Json => Ok(iosonde_report::lifecycle::lifecycle_json(lifecycle)?),
+        Format::Csv => Ok(iosonde_report::lifecycle::lifecycle_csv(lifecycle)),
         Format::Markdown => Ok(iosonde_report::lifecycle::markdown(lifecycle)),
         Format::FioJson => Err(CommandError::usage(
             format!(
@@ -216,7 +216,7 @@ fn document(loaded: &Loaded, format: Format) -> Result<String, CommandError> {
             let text = serde_json::to_string_pretty(result).map_err(anyhow::Error::from)?;
             return Ok(text + "\n");
         }
-        (RunDocument::Run(result), _) => &fio::json(result, true),
+        (RunDocument::Run(result), _) => &fio::fio_json(result, true),
         (RunDocument::Fio(json), Format::FioJson) => json,
         (RunDocument::Fio(_), _) => {
             return Err(CommandError::usage(

@@ -61,7 +61,7 @@ fn run_here_or_elsewhere(words: &[OsString], keep: &KeepArgs) -> Result<(), Comm
     }
     if command.parse_only {
         let output = Output::open_report(command.output.as_deref().map(Path::new))?;
-        return output.save(&notes::text(&notes, Formats::asked(command)));
+        return output.save(&notes::notes_text(&notes, Formats::asked(command)));
     }
     if parsed.plan.jobs.is_empty() {
         return Err(CommandError::usage(
@@ -165,7 +165,7 @@ fn measure(
     let run = (&mut history_writer, &mut session as &mut dyn Session);
     let name = |result: &RunResult| target_here(&result.plan);
     let notes = || {
-        let made = no_device::made(&missing);
+        let made = no_device::regular_file_notes(&missing);
         notes.into_iter().chain(made).collect()
     };
     let ended = run_and_report(run, (plan, command), output, &stop, name, notes)?;
@@ -260,12 +260,12 @@ pub(super) fn report(
 fn print(result: &RunResult, formats: Formats, mut output: Output) -> Result<(), CommandError> {
     output.write_unchanged(&document(result, &formats)?)?;
     if formats.normal && !result.pods.is_empty() {
-        output.write(&iosonde_report::pods::text(&result.pods))?;
+        output.write(&iosonde_report::pods::pods_table(&result.pods))?;
     }
     if formats.normal {
-        output.write(&iosonde_report::nodes::text(&result.nodes))?;
+        output.write(&iosonde_report::nodes::nodes_text(&result.nodes))?;
     }
-    output.save(&notes::text(&notes::of_result(result), formats))
+    output.save(&notes::notes_text(&notes::of_result(result), formats))
 }
 
 /// The exit status, by the interrupt and the errors of workers.

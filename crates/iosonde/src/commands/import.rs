@@ -129,7 +129,7 @@ fn read_bytes(path: &Path) -> Result<Vec<u8>, String> {
     let bytes_max = bounded_read::document_bytes_max();
     let read = match path == Path::new("-") {
         true => bounded_read::standard_input(bytes_max),
-        false => bounded_read::file(path, bytes_max),
+        false => bounded_read::read_file(path, bytes_max),
     };
     read.map_err(|error| iosonde_job::errno::describe(&error))
 }

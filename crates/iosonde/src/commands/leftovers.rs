@@ -56,7 +56,7 @@ fn cut_off() -> Vec<PathBuf> {
 }
 
 /// Leftovers and files in use in these directories, sorted by path.
-pub(super) fn find(places: &[PathBuf]) -> Vec<ExaminedLeftover> {
+pub(super) fn find_leftovers(places: &[PathBuf]) -> Vec<ExaminedLeftover> {
     let entries = places.iter().filter_map(|place| fs::read_dir(place).ok());
     let mut found: Vec<ExaminedLeftover> = entries
         .flat_map(|entries| entries.flatten())
@@ -101,7 +101,7 @@ pub(super) fn remove(found: &[ExaminedLeftover], named: &[PathBuf]) -> Vec<Strin
 }
 
 /// Note on a leftover that another host may use.
-pub(in crate::commands) fn kept(path: &Path) -> String {
+pub(in crate::commands) fn kept_leftover_note(path: &Path) -> String {
     let age = match usage(path).age_s() {
         Some(seconds) => format!(", changed {} ago", words::duration(seconds as f64)),
         None => String::new(),
@@ -223,7 +223,7 @@ mod tests {
         fs::create_dir(at(".iosonde-probe-5-0")).unwrap();
         let unlocked = at(&format!("{SUITE_PREFIX}6-0"));
         fs::create_dir(&unlocked).unwrap();
-        let found = find(std::slice::from_ref(&directory));
+        let found = find_leftovers(std::slice::from_ref(&directory));
         let holders: Vec<(&Path, LeftoverUser)> = found
             .iter()
             .map(|each| (each.path.as_path(), each.holder))
@@ -251,12 +251,12 @@ mod tests {
         fs::write(&here, "x").unwrap();
         let places = [directory.clone()];
         assert_eq!(
-            remove(&find(&places), &[]).len(),
+            remove(&find_leftovers(&places), &[]).len(),
             1,
             "unnamed: what this boot made"
         );
         assert!(!here.exists());
-        assert_eq!(remove(&find(&places), &places).len(), 2);
+        assert_eq!(remove(&find_leftovers(&places), &places).len(), 2);
         assert!(!at(".iosonde-probe-1-0").exists() && !suite.exists());
         assert!(at(".iosonde-probe-2-0").exists() && unlocked.exists());
         assert!(at("iosonde-probe-4").exists() && at(".iosonde-probe-5-0").exists());

@@ -23,7 +23,7 @@ pub(crate) fn run(args: &LimitsArgs) -> Result<(), CommandError> {
 }
 
 fn answer(args: &LimitsArgs) -> Result<String, CommandError> {
-    let limits = read(args.file.as_deref())?;
+    let limits = read_limits(args.file.as_deref())?;
     let Some(product) = &args.product else {
         let machine = args.machine.as_deref();
         if let Some(error) = machine.and_then(|name| limits.refuse_machine_without_disks(name)) {
@@ -40,10 +40,10 @@ fn answer(args: &LimitsArgs) -> Result<String, CommandError> {
         }
         let list = limits.list();
         return match args.format {
-            LimitsFormat::Table => Ok(table::list(&list)),
-            LimitsFormat::Json => json::list(&list),
-            LimitsFormat::Csv => Ok(csv::list(&list)),
-            LimitsFormat::Markdown => Ok(markdown::list(&list)),
+            LimitsFormat::Table => Ok(table::products_table(&list)),
+            LimitsFormat::Json => json::products_json(&list),
+            LimitsFormat::Csv => Ok(csv::products_csv(&list)),
+            LimitsFormat::Markdown => Ok(markdown::products_markdown(&list)),
         };
     };
     let query = query(product, args).map_err(refused)?;
@@ -67,13 +67,13 @@ fn machine_alone(limits: &Limits, machine: &str) -> CommandError {
 }
 
 /// The published limits, extended by a limits file.
-pub(crate) fn read(path: Option<&Path>) -> Result<Cow<'static, Limits>, CommandError> {
+pub(crate) fn read_limits(path: Option<&Path>) -> Result<Cow<'static, Limits>, CommandError> {
     let published = Limits::published();
     let Some(path) = path else {
         return Ok(Cow::Borrowed(published));
     };
     let name = path.display().to_string();
-    let text = bounded_read::text(path).map_err(|error| {
+    let text = bounded_read::read_text(path).map_err(|error| {
         CommandError::usage(
             format!("{name}: {}", iosonde_job::errno::describe(&error)),
             "name a limits file; docs/limits.md describes the format",

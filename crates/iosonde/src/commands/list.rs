@@ -48,7 +48,7 @@ pub(crate) fn run(args: &ListArgs) -> Result<(), CommandError> {
     }
     let mut output = Output::Standard;
     let style = output.style();
-    let mut text = history::list(&studies, args.format, &TimeZone::system(), style);
+    let mut text = history::study_list(&studies, args.format, &TimeZone::system(), style);
     if args.format == TextFormat::Table && !filter.labels.is_empty() {
         let labels = filter
             .labels

@@ -27,7 +27,7 @@ pub(crate) fn run(args: &LoadArgs) -> Result<(), CommandError> {
     consent::refuse_unmatched(&args.written.consent, &names, false)?;
     let cold = args.cold.layers();
     cold::announce(cold, &names, &args.cluster)?;
-    beforehand::warn(&names, &args.cluster);
+    beforehand::warn_of_noise(&names, &args.cluster);
     let (mut reporters, interrupts) = (setup_reporters(&names), || stop.interrupt.count());
     let mut target_session = TargetSession::open(
         &names,
@@ -90,8 +90,8 @@ fn print(
             return output.finish();
         }
         TextFormat::Table => report::load::table(result) + pods,
-        TextFormat::Json => report::load::json(result)?,
-        TextFormat::Csv => report::load::csv(result),
+        TextFormat::Json => report::load::load_result_json(result)?,
+        TextFormat::Csv => report::load::load_result_csv(result),
         TextFormat::Markdown => report::load::markdown(result),
     };
     output.save(&text)

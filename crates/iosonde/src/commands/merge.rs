@@ -36,7 +36,7 @@ pub(crate) fn run(args: &MergeArgs) -> Result<(), CommandError> {
     history_writer.label_run(&mut result);
     history_writer.store_run(&result);
     let kept = keep_study(&mut history_writer, &summary);
-    let written = text(&result, args.format).and_then(|text| output.save(&text));
+    let written = merged_text(&result, args.format).and_then(|text| output.save(&text));
     super::finish_command([written, kept], Ok(()))
 }
 
@@ -144,7 +144,7 @@ impl SelectedRuns {
 }
 
 /// Formats the sum.
-fn text(result: &RunResult, format: Format) -> Result<String, CommandError> {
+fn merged_text(result: &RunResult, format: Format) -> Result<String, CommandError> {
     let parts = parts(result);
     match format {
         Format::Table => {
@@ -158,11 +158,12 @@ fn text(result: &RunResult, format: Format) -> Result<String, CommandError> {
             let text = serde_json::to_string_pretty(result).map_err(anyhow::Error::from)?;
             Ok(text + "\n")
         }
-        Format::Csv => Ok(figures::csv(&parts)),
+        Format::Csv => Ok(figures::figures_csv(&parts)),
         Format::Markdown => Ok(figures::markdown(&parts)),
         Format::FioJson => {
             let mut text = Vec::new();
-            fio::write_json(&mut text, &fio::json(result, true)).map_err(anyhow::Error::from)?;
+            fio::write_json(&mut text, &fio::fio_json(result, true))
+                .map_err(anyhow::Error::from)?;
             Ok(String::from_utf8_lossy(&text).into_owned())
         }
     }

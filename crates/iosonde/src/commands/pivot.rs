@@ -22,7 +22,7 @@ use std::io::IsTerminal;
 
 /// Prints the tables, or writes a page with their charts.
 pub(super) fn run(args: &ShowArgs, words: &[String]) -> Result<(), CommandError> {
-    let axes = axes(words)?;
+    let axes = parse_axes(words)?;
     let format = format(args)?;
     let figures = figures(&args.values)?;
     let promises = Promises::from_args(&args.expect)?;
@@ -68,9 +68,9 @@ pub(super) fn run(args: &ShowArgs, words: &[String]) -> Result<(), CommandError>
             report.html(None)?
         }
         PivotFormat::Table => pivot::tables(&pivots),
-        PivotFormat::Csv => pivot::csv(&pivots),
+        PivotFormat::Csv => pivot::pivot_csv(&pivots),
         PivotFormat::Markdown => pivot::markdown(&pivots),
-        PivotFormat::Json => pivot::json(&pivots)?,
+        PivotFormat::Json => pivot::pivot_json(&pivots)?,
     };
     output.save(&text)
 }
@@ -96,7 +96,7 @@ fn format(args: &ShowArgs) -> Result<PivotFormat, CommandError> {
 }
 
 /// Parses `region x device`.
-fn axes(words: &[String]) -> Result<(String, String), CommandError> {
+fn parse_axes(words: &[String]) -> Result<(String, String), CommandError> {
     let text = words.join(" ");
     let words: Vec<&str> = text.split_whitespace().collect();
     match words[..] {

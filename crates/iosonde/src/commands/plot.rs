@@ -5,7 +5,7 @@ use crate::args::{PlotArgs, PlotFormat};
 use crate::failure::CommandError;
 use crate::output::{Output, print_written};
 use iosonde_report::html::HtmlReportBuilder;
-use iosonde_report::plot::{ChartData, ChartKind, PlotSource, PlotStyle, png, svg};
+use iosonde_report::plot::{ChartData, ChartKind, PlotSource, PlotStyle, chart_png, chart_svg};
 use std::io::IsTerminal;
 use std::path::{Path, PathBuf};
 
@@ -59,7 +59,7 @@ pub(crate) fn run(args: &PlotArgs) -> Result<(), CommandError> {
         }
         PlotDestination::Standard => charts
             .iter()
-            .try_for_each(|data| Output::Standard.write(&svg(data, &style))),
+            .try_for_each(|data| Output::Standard.write(&chart_svg(data, &style))),
         PlotDestination::Directory(directory) => {
             for data in &charts {
                 let name = data.kind().name();
@@ -210,10 +210,10 @@ fn write_chart(
 ) -> Result<(), CommandError> {
     let output = Output::open(Some(path))?;
     match kind {
-        ImageType::Svg => output.save(&svg(data, style)),
+        ImageType::Svg => output.save(&chart_svg(data, style)),
         ImageType::Png => {
             let failed = |error| CommandError::Output(path.to_owned(), error);
-            output.save_unchanged(&png(data, style).map_err(failed)?)
+            output.save_unchanged(&chart_png(data, style).map_err(failed)?)
         }
     }
 }

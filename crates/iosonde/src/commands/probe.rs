@@ -51,7 +51,7 @@ pub(crate) fn run(args: &ProbeArgs) -> Result<(), CommandError> {
     consent::to_root(&args.targets, &args.cluster, &|| stop.interrupt.count())?;
     check_targets(args, &stop, neighbour.as_ref())?;
     let consent = args.consent.noted();
-    beforehand::warn(&args.targets, &args.cluster);
+    beforehand::warn_of_noise(&args.targets, &args.cluster);
     let mut history_writers = open_writers(args, history_writer)?;
     let mut runs = ProbeRuns::new(args, &stop, output);
     let mut closed = Ok(());

@@ -24,7 +24,7 @@ pub(crate) fn run(args: &PtsArgs) -> Result<(), CommandError> {
     let output = Output::open_report(args.written.output.as_deref())?;
     let mut live = PtsLive::new(stop.clone());
     consent::refuse_unmatched(&args.written.consent, &names, false)?;
-    beforehand::warn(&names, &args.cluster);
+    beforehand::warn_of_noise(&names, &args.cluster);
     let (mut reporters, interrupts) = (setup_reporters(&names), || stop.interrupt.count());
     // The rounds of the test precondition the device: its caches are part of the steady state.
     let cold = ColdLayers::default();
@@ -80,8 +80,8 @@ fn print(
 ) -> Result<(), CommandError> {
     let text = match args.written.format {
         TextFormat::Table => report::pts::table(result) + pods,
-        TextFormat::Json => report::pts::json(result)?,
-        TextFormat::Csv => report::pts::csv(result),
+        TextFormat::Json => report::pts::pts_json(result)?,
+        TextFormat::Csv => report::pts::pts_csv(result),
         TextFormat::Markdown => report::pts::markdown(result),
     };
     output.save(&text)

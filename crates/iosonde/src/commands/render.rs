@@ -160,8 +160,8 @@ impl<'a> RenderRequest<'a> {
 fn suite_command(args: &RunArgs, mut words: Vec<String>) -> Result<RenderedCommand, CommandError> {
     let name = args.suite.as_deref().unwrap_or_default();
     let env = SuiteFilesEnv::default();
-    let limits = limits::read(args.limits_file.as_deref())?;
-    let suite = run::read(args, &limits, &env)?;
+    let limits = limits::read_limits(args.limits_file.as_deref())?;
+    let suite = run::read_suite(args, &limits, &env)?;
     if suite.pods.is_some() {
         return Err(CommandError::usage(
             format!("{name}: `pods` and `per_node` of a suite have no effect with --render"),

@@ -5,7 +5,7 @@ use crate::commands::consent::is_yes;
 use crate::failure::CommandError;
 use iosonde_history::{Filter, HistoryPath, Store, is_from_the_end};
 use iosonde_job::escape_control_characters;
-use iosonde_report::history::time;
+use iosonde_report::history::list_time_text;
 use jiff::tz::TimeZone;
 use std::io::{IsTerminal, stderr, stdin};
 
@@ -57,7 +57,7 @@ fn is_agreed(store: &Store, name: &str, id: &str) -> Result<bool, CommandError> 
     if !is_from_the_end(name) && !is_short_prefix(name, id, &study.short_id) {
         return Ok(true);
     }
-    let started = time(study.started_at_ms, &TimeZone::system());
+    let started = list_time_text(study.started_at_ms, &TimeZone::system());
     let result = format!(
         "{} ({} of {}, {started})",
         study.short_id, study.kind, study.target

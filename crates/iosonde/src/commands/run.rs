@@ -47,23 +47,23 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), CommandError> {
     if let Some(text) = requested_text(args)? {
         return output.save(&text);
     }
-    let limits = limits::read(args.limits_file.as_deref())?;
-    let suite = read(args, &limits, &SystemEnv::default())?;
+    let limits = limits::read_limits(args.limits_file.as_deref())?;
+    let suite = read_suite(args, &limits, &SystemEnv::default())?;
     let names: Vec<String> = targets(args, &suite)
         .into_iter()
         .map(|one| one.name)
         .collect();
     consent::refuse_unmatched(&args.written.consent, &names, true)?;
-    let (baselines, mut failures) = baseline::find(&suite, args.keep.store.as_deref());
+    let (baselines, mut failures) = baseline::find_baselines(&suite, args.keep.store.as_deref());
     let targets = targets(args, &suite);
     failures.extend(refuse_unused_options(&names, &args.cluster).err());
     failures.extend(refuse_depths_without_effect(&suite, &targets).err());
     failures.extend(refuse_searches_in_pods(&suite, pods_of_suite(args, &suite)).err());
-    let mut outside = Outside::from_args(&args.outside, jobs(&suite))?;
+    let mut outside = Outside::from_args(&args.outside, suite_jobs(&suite))?;
     if runs_nothing(args) {
         outside = outside.for_listing();
     }
-    failures.extend(outside.refused(jobs(&suite)));
+    failures.extend(outside.refused(suite_jobs(&suite)));
     failures.extend(refused_commands(&suite, &targets, args));
     let (expected, wrong) = check_targets(args, &suite, &limits, &targets, &outside)?;
     failures.extend(wrong);
@@ -75,7 +75,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), CommandError> {
     if args.dry_run {
         let pods = suite_target::describe_pods(pods_of_suite(args, &suite));
         let below = fit_lines(&(pods + &outside_lines(&suite, &outside)));
-        return output.save(&(report::suite::plan(&suite, &targets) + &below));
+        return output.save(&(report::suite::planned_runs_text(&suite, &targets) + &below));
     }
     let junit = match &args.junit {
         Some(path) => Some(Output::open(Some(path))?),
@@ -89,11 +89,11 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), CommandError> {
         output,
         junit,
         report,
-        ran: ran(),
+        ran: junit_header(),
     };
     let stop = StopSignal::listen()?;
     cold::announce(args.cold.layers(), &names, &args.cluster)?;
-    beforehand::warn(&names, &args.cluster);
+    beforehand::warn_of_noise(&names, &args.cluster);
     let mut printed = Ok(());
     let print = |ran| printed = print(args, ran, written, &stop);
     let judged = (&expected[..], &baselines);
@@ -109,7 +109,7 @@ fn runs_nothing(args: &RunArgs) -> bool {
 
 /// One line for each command, setting and path outside of the targets.
 fn outside_lines(suite: &Suite, outside: &Outside) -> String {
-    listed_commands(suite) + &outside.listed(jobs(suite))
+    listed_commands(suite) + &outside.listed(suite_jobs(suite))
 }
 
 /// The outputs at the end of a suite.
@@ -148,7 +148,7 @@ fn print(
         return finish_command([junit_written, Err(failure)], Ok(()));
     }
     let drawn = match report {
-        Some(file) => draw(args, &results, &kept).and_then(|page| file.save(&page)),
+        Some(file) => draw_report(args, &results, &kept).and_then(|page| file.save(&page)),
         None => Ok(()),
     };
     let text = match args.written.format {
@@ -161,8 +161,8 @@ fn print(
             });
             texts.collect::<Vec<_>>().join("\n")
         }
-        TextFormat::Json => report::suite::json(&results)?,
-        TextFormat::Csv => report::suite::csv(&results),
+        TextFormat::Json => report::suite::suite_json(&results)?,
+        TextFormat::Csv => report::suite::suite_csv(&results),
         TextFormat::Markdown => report::suite::markdown(&results),
     };
     let written = output.save(&text);
@@ -174,7 +174,7 @@ fn print(
 }
 
 /// The report of all targets. Stored studies are drawn with their runs.
-fn draw(
+fn draw_report(
     args: &RunArgs,
     results: &[SuiteResult],
     kept: &[Option<String>],
@@ -194,7 +194,7 @@ fn draw(
 }
 
 /// All jobs of a suite, with those of its sweeps.
-fn jobs(suite: &Suite) -> impl Iterator<Item = &Job> {
+fn suite_jobs(suite: &Suite) -> impl Iterator<Item = &Job> {
     suite.steps.iter().flat_map(|step| -> Vec<&Job> {
         match &step.what {
             StepKind::Jobs(plan) => plan.jobs.iter().collect(),
@@ -349,7 +349,7 @@ fn lines_of(results: &[SuiteResult], is_meant: impl Fn(&&JudgedExpectation) -> b
 }
 
 /// The current time and this host.
-fn ran() -> report::suite::JunitHeader {
+fn junit_header() -> report::suite::JunitHeader {
     let name = rustix::system::uname();
     let hostname = name.nodename().to_string_lossy();
     report::suite::JunitHeader {
@@ -367,7 +367,7 @@ fn ran() -> report::suite::JunitHeader {
 /// The text of options that print something instead of running the suite.
 fn requested_text(args: &RunArgs) -> Result<Option<String>, CommandError> {
     if args.list {
-        return Ok(Some(report::suite::list()));
+        return Ok(Some(report::suite::builtin_suite_list()));
     }
     if args.schema {
         let text = serde_json::to_string_pretty(&suite_schema()).map_err(anyhow::Error::from)?;
@@ -391,7 +391,11 @@ fn unknown(name: &str) -> CommandError {
 }
 
 /// Reads the suite. A file precedes a built-in suite of the same name.
-pub(super) fn read(args: &RunArgs, limits: &Limits, env: &dyn Env) -> Result<Suite, CommandError> {
+pub(super) fn read_suite(
+    args: &RunArgs,
+    limits: &Limits,
+    env: &dyn Env,
+) -> Result<Suite, CommandError> {
     let name = args.suite.as_deref().unwrap_or_default();
     let (file, text) = match builtin(name) {
         Some(suite) if !Path::new(name).is_file() => (suite.file_name(), suite.text.to_owned()),

@@ -15,6 +15,7 @@ use crate::output::Output;
 use crate::signals::StopSignal;
 use iosonde_history::{HistoryHook, HistoryWriter, StoredRuns, absolute};
 use iosonde_job::diagnostic::{Diagnostic, Diagnostics};
+use iosonde_job::options::find_option;
 use iosonde_job::target_scheme::is_simulated_name;
 use iosonde_job::value::{Bytes, bytes};
 use iosonde_job::{Env, Neighbour};
@@ -88,8 +89,8 @@ fn print(
             return output.finish();
         }
         TextFormat::Table => report::sweep::table(result),
-        TextFormat::Json => report::sweep::json(result)?,
-        TextFormat::Csv => report::sweep::csv(result),
+        TextFormat::Json => report::sweep::sweep_json(result)?,
+        TextFormat::Csv => report::sweep::sweep_cells_csv(result),
         TextFormat::Markdown => report::sweep::markdown(result),
     };
     output.save(&text)
@@ -185,7 +186,7 @@ impl SweepRequest {
             args.targets.iter().partition(|name| is_job_file(name));
         let (base, job_file) = match files[..] {
             [] => (Base::Plain, None),
-            [name] => (read(name, &env)?, Some(name.clone())),
+            [name] => (read_base(name, &env)?, Some(name.clone())),
             _ => {
                 return Err(CommandError::usage(
                     "more than one job file is given",
@@ -195,8 +196,7 @@ impl SweepRequest {
             }
         };
         let mut given = args.axes.clone();
-        let is_depth =
-            |name: &str| iosonde_job::options::find(name).is_some_and(|row| row.name == "iodepth");
+        let is_depth = |name: &str| find_option(name).is_some_and(|row| row.name == "iodepth");
         if let Some(sizes) = &args.working_set {
             if !given.iter().any(|(name, _)| is_depth(name)) {
                 // At higher iodepth, latency includes queueing.
@@ -339,7 +339,7 @@ fn is_job_file(name: &str) -> bool {
     text.lines().any(is_section)
 }
 
-fn read(name: &str, env: &dyn Env) -> Result<Base, CommandError> {
+fn read_base(name: &str, env: &dyn Env) -> Result<Base, CommandError> {
     match env.read_file(name) {
         Ok(text) => Ok(Base::File {
             name: name.to_owned(),
@@ -385,7 +385,7 @@ fn measure(
         writer: history_writer,
         stored: StoredRuns::All,
     };
-    beforehand::warn(&asked.targets, &args.cluster);
+    beforehand::warn_of_noise(&asked.targets, &args.cluster);
     let (most_ns, access) = (planned_time(&grid, &options).most_ns, args.ceph.access());
     let mut quiet_device = QuietDeviceHook::new(&targets, &access, stop.clone(), most_ns);
     let root = args.export_fio.as_deref();

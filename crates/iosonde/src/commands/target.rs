@@ -50,7 +50,7 @@ impl PreparedTarget {
             return Ok(PreparedTarget {
                 target: StudyTarget {
                     name: name.to_owned(),
-                    path: ceph::path(&target)?,
+                    path: ceph::working_file_uri(&target)?,
                     kind,
                 },
                 working_file: None,
@@ -114,7 +114,7 @@ pub(in crate::commands) fn check(
     let target = ceph::target(name);
     let target = target.map_err(|error| ceph::name_images(error, name, access))?;
     if let Some(target) = target {
-        return ceph::kind(&target, access, consent);
+        return ceph::inspect_target_kind(&target, access, consent);
     }
     if let Some(scheme) = TargetScheme::of_name(name) {
         return Err(unsupported(name, scheme.name()));

@@ -140,7 +140,7 @@ impl<'a> TargetSession<'a> {
             pod_totals: PodTotals::default(),
         };
         let paths = consent.paths();
-        let here = here(names, args, |name| {
+        let here = open_local_targets(names, args, |name| {
             PreparedTarget::open(name, &paths, &ceph.access(), note)
         })?;
         for ((name, reporter), opened) in names.iter().zip(reporters).zip(here) {
@@ -305,7 +305,7 @@ impl<'a> TargetSession<'a> {
 
 /// Opens the local targets. `None` stands for those in clusters. Reports all errors together,
 /// before anything is created in a cluster.
-fn here<Found>(
+fn open_local_targets<Found>(
     names: &[String],
     args: &ClusterArgs,
     mut open: impl FnMut(&str) -> Result<Found, CommandError>,

@@ -74,7 +74,7 @@ impl FioExportHook {
             return;
         }
         let mut text = Vec::new();
-        let written = fio::write_json(&mut text, &fio::json(&as_one(result), true))
+        let written = fio::write_json(&mut text, &fio::fio_json(&as_one(result), true))
             .and_then(|()| std::fs::create_dir_all(path.parent().unwrap_or(&self.root)))
             .and_then(|()| std::fs::write(&path, text))
             .and_then(|()| logs::write(&path, result, job));

@@ -176,7 +176,7 @@ impl LiveActivity {
             let text = match (error, is_bandwidth) {
                 (Some(error), _) => rate_beside_interval(value, error * value, is_bandwidth),
                 (None, true) => words::bandwidth(value),
-                (None, false) => format!("{} IOPS", words::iops(value)),
+                (None, false) => format!("{} IOPS", words::iops_text(value)),
             };
             (text, within)
         })
@@ -186,7 +186,7 @@ impl LiveActivity {
     pub(super) fn words(&mut self, progress: &RunProgress<'_>) -> Vec<String> {
         let rate = self.rate_now(progress);
         let mut words = vec![
-            format!("{} IOPS", words::iops(rate.ios as f64)),
+            format!("{} IOPS", words::iops_text(rate.ios as f64)),
             words::bandwidth(rate.bytes as f64),
         ];
         words.extend(self.percentiles.iter().cloned());

@@ -4,7 +4,7 @@ use super::study_view::{StudyExtent, StudySteps, StudyView};
 use super::{STOP_HINT, extent_line, overwrite_warning};
 use crate::output::Output;
 use crate::terminal_text::TerminalSize;
-use iosonde_report::load::{GrowingCurve, one_line, what};
+use iosonde_report::load::{GrowingCurve, offered_load_text, one_line};
 use iosonde_study::load::{LoadAnnouncement, Objective, StepRange};
 use iosonde_study::probe::StudyTargetKind;
 use iosonde_study::{Announcement, StudyFinding, StudyStep, words};
@@ -61,7 +61,7 @@ impl StudySteps for LoadSteps {
             StudyStep::Layout { .. } => "writing the working set".to_owned(),
             StudyStep::Capacity => format!("{} capacity", self.place()),
             StudyStep::OfferedLoad(offered) => {
-                format!("{} offering {}", self.place(), what(offered))
+                format!("{} offering {}", self.place(), offered_load_text(offered))
             }
             _ => String::new(),
         }
@@ -75,7 +75,7 @@ impl StudySteps for LoadSteps {
         match finding {
             StudyFinding::Capacity { iops } => Some(format!(
                 "capacity in closed loop: {} IOPS",
-                words::iops(iops)
+                words::iops_text(iops)
             )),
             StudyFinding::Point(point) => Some(one_line(point)),
             StudyFinding::RateOfCurve(point) => {

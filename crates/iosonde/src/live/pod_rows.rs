@@ -13,10 +13,10 @@ const COLUMNS_MIN: usize = 80;
 
 /// Returns a table for a terminal of this width. Of more than `MOST` pods it holds the slowest, and
 /// finished ones only if there is room. `jobs` are the names of the plan's jobs.
-pub(crate) fn rows(pods: &[PodProgress], jobs: &[String], columns: usize) -> String {
+pub(crate) fn pod_table(pods: &[PodProgress], jobs: &[String], columns: usize) -> String {
     let mut shown: Vec<&PodProgress> = pods.iter().collect();
     if pods.len() > MOST {
-        shown.sort_by_key(|pod| (is_over(pod), ios(pod), pod.number));
+        shown.sort_by_key(|pod| (is_over(pod), completed_ios(pod), pod.number));
         shown.truncate(MOST);
         shown.sort_by_key(|pod| pod.number);
     }
@@ -32,7 +32,7 @@ pub(crate) fn rows(pods: &[PodProgress], jobs: &[String], columns: usize) -> Str
         text.push('\n');
         text.push_str(&match is_narrow {
             true => narrow_row(pod, jobs),
-            false => row(pod, jobs),
+            false => pod_row(pod, jobs),
         });
     }
     if shown.len() < pods.len() {
@@ -41,14 +41,14 @@ pub(crate) fn rows(pods: &[PodProgress], jobs: &[String], columns: usize) -> Str
     text
 }
 
-fn row(pod: &PodProgress, jobs: &[String]) -> String {
+fn pod_row(pod: &PodProgress, jobs: &[String]) -> String {
     let bytes: u64 = pod.rate.iter().map(|(_, counts)| counts.bytes).sum();
     format!(
         "{:>4} {:<16} {:<19} {:>7} {:>11} {:>8} {:>8}",
         pod.number,
         shortened(&pod.node, 16),
         shortened(&state(pod, jobs), 19),
-        words::iops(ios(pod) as f64),
+        words::iops_text(completed_ios(pod) as f64),
         match bytes {
             0 => "-".to_owned(),
             moved => words::bandwidth(moved as f64),
@@ -64,7 +64,7 @@ fn narrow_row(pod: &PodProgress, jobs: &[String]) -> String {
         "{:>4} {:<14} {:>7} {:>8}",
         pod.number,
         shortened(&state(pod, jobs), 14),
-        words::iops(ios(pod) as f64),
+        words::iops_text(completed_ios(pod) as f64),
         latency(pod, |(_, p99)| p99),
     )
 }
@@ -79,7 +79,7 @@ fn is_over(pod: &PodProgress) -> bool {
     pod.state.is_some_and(WorkerState::is_over)
 }
 
-fn ios(pod: &PodProgress) -> u64 {
+fn completed_ios(pod: &PodProgress) -> u64 {
     pod.rate.iter().map(|(_, counts)| counts.ios).sum()
 }
 
@@ -137,10 +137,10 @@ mod tests {
             pod(3, Some(WorkerState::Finished), 0),
         ];
         let jobs = ["fill".to_owned(), "random-read".to_owned()];
-        let text = rows(&pods, &jobs, 80);
+        let text = pod_table(&pods, &jobs, 80);
         assert!(text.lines().all(|line| line.chars().count() < 80), "{text}");
         insta::assert_snapshot!("pods", text);
-        let narrow = rows(&pods, &jobs, 40);
+        let narrow = pod_table(&pods, &jobs, 40);
         let lines: Vec<&str> = narrow.lines().collect();
         assert_eq!(lines[0], " pod state             IOPS      p99");
         assert_eq!(lines[1], "   0 runs random-r~   12.3k  1.23 ms");
@@ -153,7 +153,7 @@ mod tests {
         let pods: Vec<PodProgress> = (0..500)
             .map(|number| pod(number, Some(WorkerState::Running), 1000 - number as u64))
             .collect();
-        let text = rows(&pods, &["a".to_owned()], 120);
+        let text = pod_table(&pods, &["a".to_owned()], 120);
         assert_eq!(text.lines().count(), 18, "{text}");
         assert!(
             text.contains(" 499 worker-499") && text.contains(" 484 worker-484"),

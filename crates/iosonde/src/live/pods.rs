@@ -1,6 +1,6 @@
 //! State of several pods: a table with a line per pod, redrawn on a terminal.
 
-use super::pod_rows::rows;
+use super::pod_rows::pod_table;
 use super::view::LiveView;
 use super::view_lines::ViewLines;
 use iosonde_result::observer::PodProgress;
@@ -21,7 +21,7 @@ impl PodsLive {
     pub(crate) fn show(&mut self, all: &str, pods: &[PodProgress], jobs: &[String]) {
         self.view.redraw(false, |room| ViewLines {
             head: all.to_owned(),
-            steps: rows(pods, jobs, room.columns)
+            steps: pod_table(pods, jobs, room.columns)
                 .lines()
                 .map(str::to_owned)
                 .collect(),

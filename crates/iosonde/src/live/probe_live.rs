@@ -138,7 +138,7 @@ impl ProbeLive {
     }
 
     fn begin_cell(&mut self, jobs: u32, iodepth: u32) {
-        self.screen.next_run(row::cell(jobs, iodepth));
+        self.screen.next_run(row::search_cell_text(jobs, iodepth));
         self.activity.begin();
     }
 
@@ -176,8 +176,12 @@ impl ProbeLive {
         self.searched_ns += cell.measured_ns;
         let phase = self.phase;
         self.view.plain_line(self.searched_ns, || {
-            let at = format!("{}, {}", phase.title(), row::cell(cell.jobs, cell.iodepth));
-            format!("{at:<28} {}", row::rate(phase, cell.iops))
+            let at = format!(
+                "{}, {}",
+                phase.title(),
+                row::search_cell_text(cell.jobs, cell.iodepth)
+            );
+            format!("{at:<28} {}", row::phase_rate_text(phase, cell.iops))
         });
     }
 
@@ -185,7 +189,7 @@ impl ProbeLive {
         let plus_minus = self.view.plus_minus();
         self.screen.knee(knee, plus_minus);
         if !self.keeps_results() {
-            let maximum = maximum_depth::knee(knee, plus_minus);
+            let maximum = maximum_depth::knee_text(knee, plus_minus);
             self.line(&format!("{}: maximum {maximum}", knee.phase.title()));
         }
         self.draw(true);

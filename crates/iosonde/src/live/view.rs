@@ -4,7 +4,7 @@
 //! A terminal shows one view at a time: [`crate::drawn_view`]. Other text of this process on
 //! standard error appears above it.
 
-use super::pod_rows::rows;
+use super::pod_rows::pod_table;
 use super::view_lines::ViewLines;
 use crate::drawn_view::{ROWS_OUTSIDE, draw_clock, draw_lines, remove_view};
 use crate::output::{is_live_terminal, locale_style};
@@ -188,7 +188,7 @@ pub(super) fn activity_lines(
 ) -> Vec<String> {
     let mut lines = vec![activity_line(parts, columns)];
     if !pods.is_empty() {
-        lines.extend(rows(pods, &[], columns).lines().map(str::to_owned));
+        lines.extend(pod_table(pods, &[], columns).lines().map(str::to_owned));
     }
     lines
 }

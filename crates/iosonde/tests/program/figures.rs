@@ -30,8 +30,8 @@ fn written_forms(value: &Value, forms: &mut HashSet<String>) {
 }
 
 fn add_forms(number: f64, forms: &mut HashSet<String>) {
-    forms.insert(words::iops(number));
-    forms.insert(format!("{} IOPS", words::iops(number)));
+    forms.insert(words::iops_text(number));
+    forms.insert(format!("{} IOPS", words::iops_text(number)));
     forms.insert(words::bandwidth(number));
     forms.insert(words::latency(number));
     for digits in [2, 3] {
@@ -210,7 +210,7 @@ fn shown_alike(name: &str, words: &[&str]) {
     for row in rows.iter().filter(is_kept) {
         let value = row["a"]["value"].as_f64().unwrap();
         let is_reported = match row["measure"].as_str().unwrap() {
-            "iops" => forms.contains(&words::iops(value)),
+            "iops" => forms.contains(&words::iops_text(value)),
             "bytes_per_s" => forms.contains(&words::bandwidth(value)),
             measure => measure.starts_with("clat") || forms.contains(&words::latency(value)),
         };
@@ -258,7 +258,7 @@ fn figures_of_page(document: &Value, shown: &mut Vec<(String, String)>) {
     for run in list(&document["runs"]).iter().filter(|run| is_row(run)) {
         for figure in list(&run["figures"]) {
             let place = format!("{} {}", run["name"], figure["direction"]);
-            add_rate(&place, &figure["iops"], words::iops, shown);
+            add_rate(&place, &figure["iops"], words::iops_text, shown);
             add_rate(&place, &figure["bytes_per_s"], words::bandwidth, shown);
             let latency = &figure["latency"];
             let mut ns = vec![&latency["mean_ns"], &latency["max_ns"]];
@@ -273,7 +273,7 @@ fn figures_of_page(document: &Value, shown: &mut Vec<(String, String)>) {
             for curve in list(&sweep["curves"]) {
                 for cell in list(&curve["cells"]) {
                     let place = format!("{grid} {} depth {}", curve["values"], cell["iodepth"]);
-                    add_rate(&place, &cell["iops"], words::iops, shown);
+                    add_rate(&place, &cell["iops"], words::iops_text, shown);
                     let bandwidth = cell["bytes_per_s"].as_f64().map(words::bandwidth);
                     shown.extend(bandwidth.map(|text| (place.clone(), text)));
                     let percentiles = list(&cell["percentiles_ns"]);
@@ -287,7 +287,7 @@ fn figures_of_page(document: &Value, shown: &mut Vec<(String, String)>) {
     for load in list(&document["loads"]) {
         for point in list(&load["points"]) {
             let place = format!("load {}", point["offered_per_s"]);
-            let rate = point["achieved_per_s"].as_f64().map(words::iops);
+            let rate = point["achieved_per_s"].as_f64().map(words::iops_text);
             shown.extend(rate.map(|text| (place.clone(), text)));
             let percentiles = list(&point["percentiles_ns"]);
             let mut ns = vec![&point["max_ns"]];

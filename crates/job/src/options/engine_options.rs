@@ -509,34 +509,34 @@ pub const ROWS: &[OptionRow] = &[
         "Poll for completions.",
         &["librpma_apm_server", "librpma_gpspm_server"],
     ),
-    net("hostname", ValueKind::Text, "Host to talk to."),
-    net("bindname", ValueKind::Text, "Address to bind to."),
-    net("port", ValueKind::Int(1, 65535), "Port to use."),
-    net("protocol", ValueKind::Text, "Protocol to use.").aliases(&["proto"]),
-    net("nodelay", ValueKind::Bool, "Send small packets at once."),
-    net("listen", ValueKind::Flag, "Wait for connections."),
-    net("pingpong", ValueKind::Flag, "Answer each message."),
-    net("interface", ValueKind::Text, "Interface for multicast."),
-    net("ttl", ValueKind::Int(0, 255), "Hops of multicast packets."),
-    net("window_size", ValueKind::Size, "Size of socket buffers."),
-    net("mss", ValueKind::Int(0, U32), "Segment size of TCP."),
-    net("verb", ValueKind::Text, "RDMA verb."),
-    http("http_host", "Host to talk to."),
-    http("http_user", "User name."),
-    http("http_pass", "Password."),
-    http("https", "Whether to encrypt."),
-    http("http_mode", "webdav, swift or s3."),
-    http("http_s3_region", "S3 region."),
-    http("http_s3_key", "S3 secret key."),
-    http("http_s3_keyid", "S3 key id."),
-    http("http_s3_sse_customer_key", "Key for encryption at rest."),
-    http(
+    net_option("hostname", ValueKind::Text, "Host to talk to."),
+    net_option("bindname", ValueKind::Text, "Address to bind to."),
+    net_option("port", ValueKind::Int(1, 65535), "Port to use."),
+    net_option("protocol", ValueKind::Text, "Protocol to use.").aliases(&["proto"]),
+    net_option("nodelay", ValueKind::Bool, "Send small packets at once."),
+    net_option("listen", ValueKind::Flag, "Wait for connections."),
+    net_option("pingpong", ValueKind::Flag, "Answer each message."),
+    net_option("interface", ValueKind::Text, "Interface for multicast."),
+    net_option("ttl", ValueKind::Int(0, 255), "Hops of multicast packets."),
+    net_option("window_size", ValueKind::Size, "Size of socket buffers."),
+    net_option("mss", ValueKind::Int(0, U32), "Segment size of TCP."),
+    net_option("verb", ValueKind::Text, "RDMA verb."),
+    http_option("http_host", "Host to talk to."),
+    http_option("http_user", "User name."),
+    http_option("http_pass", "Password."),
+    http_option("https", "Whether to encrypt."),
+    http_option("http_mode", "webdav, swift or s3."),
+    http_option("http_s3_region", "S3 region."),
+    http_option("http_s3_key", "S3 secret key."),
+    http_option("http_s3_keyid", "S3 key id."),
+    http_option("http_s3_sse_customer_key", "Key for encryption at rest."),
+    http_option(
         "http_s3_sse_customer_algorithm",
         "Algorithm for encryption at rest.",
     ),
-    http("http_s3_storage_class", "S3 storage class."),
-    http("http_swift_auth_token", "Swift token."),
-    http("http_verbose", "How much is printed."),
+    http_option("http_s3_storage_class", "S3 storage class."),
+    http_option("http_swift_auth_token", "Swift token."),
+    http_option("http_verbose", "How much is printed."),
 ];
 
 const fn engine_only(
@@ -548,11 +548,11 @@ const fn engine_only(
     OptionRow::unsupported(name, kind, "", doc, NO_ENGINE, OTHER_ENGINE).engines(engines)
 }
 
-const fn net(name: &'static str, kind: ValueKind, doc: &'static str) -> OptionRow {
+const fn net_option(name: &'static str, kind: ValueKind, doc: &'static str) -> OptionRow {
     OptionRow::unsupported(name, kind, "", doc, NO_NET, OTHER_ENGINE).engines(NET)
 }
 
-const fn http(name: &'static str, doc: &'static str) -> OptionRow {
+const fn http_option(name: &'static str, doc: &'static str) -> OptionRow {
     OptionRow::unsupported(name, ValueKind::Text, "", doc, NO_HTTP, MOUNT).engines(HTTP)
 }
 

@@ -152,43 +152,43 @@ pub const ROWS: &[OptionRow] = &[
         "Run a shell command after the I/O of each clone; its output goes to JOB.postrun.txt.",
         |b, v| v.text_to(&mut b.job.schedule.exec_postrun),
     ),
-    zbd(
+    zbd_option(
         "zonecapacity",
         ValueKind::Size,
         "0",
         "Usable bytes of a zone.",
     ),
-    zbd(
+    zbd_option(
         "read_beyond_wp",
         ValueKind::Bool,
         "0",
         "Read behind the write pointer.",
     ),
-    zbd(
+    zbd_option(
         "max_open_zones",
         ValueKind::Int(0, 4096),
         "0",
         "Zones written at once.",
     ),
-    zbd(
+    zbd_option(
         "job_max_open_zones",
         ValueKind::Int(0, 4096),
         "0",
         "Zones one job writes at once.",
     ),
-    zbd(
+    zbd_option(
         "ignore_zone_limits",
         ValueKind::Bool,
         "0",
         "Ignore the device's limits.",
     ),
-    zbd(
+    zbd_option(
         "zone_reset_threshold",
         ValueKind::Float,
         "0",
         "When zones are reset.",
     ),
-    zbd(
+    zbd_option(
         "zone_reset_frequency",
         ValueKind::Float,
         "0",
@@ -334,7 +334,7 @@ fn apply_replay_skip(b: &mut JobBuilder, v: &OptionValue<'_>) -> ParsedValue<()>
 
 /// Makes the row of an option of `zonemode=zbd`. That mode is refused, and fio ignores the option
 /// in other modes.
-const fn zbd(
+const fn zbd_option(
     name: &'static str,
     kind: ValueKind,
     default: &'static str,

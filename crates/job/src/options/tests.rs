@@ -19,7 +19,7 @@ fn option_table_holds_every_fio_option() {
     let missing: Vec<&str> = FIO_OPTIONS
         .lines()
         .filter(|line| !line.starts_with('#') && !line.is_empty())
-        .filter(|name| find(name).is_none())
+        .filter(|name| find_option(name).is_none())
         .collect();
     assert!(missing.is_empty(), "not in the table: {missing:?}");
     assert!(FIO_OPTIONS.lines().count() > 330);
@@ -113,7 +113,7 @@ fn numbers_are_held_to_the_bounds_of_their_kind() {
 
 #[test]
 fn percentile_outside_its_range_is_named_with_its_place() {
-    let row = find("percentile_list").unwrap();
+    let row = find_option("percentile_list").unwrap();
     for (text, part, range) in [("50:101", "101", 3..6), ("0:50", "0", 0..1)] {
         let error = apply(row, text).unwrap_err();
         let message = format!("`{part}` must be above 0 and at most 100");

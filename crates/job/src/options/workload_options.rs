@@ -8,20 +8,20 @@ use crate::value::{self, ParsedValue, ValueError};
 const U32: i64 = u32::MAX as i64;
 
 const RW: &[(&str, ReadWrite)] = &[
-    ("read", rw(ReadWriteMode::Read, false)),
-    ("write", rw(ReadWriteMode::Write, false)),
-    ("trim", rw(ReadWriteMode::Trim, false)),
-    ("randread", rw(ReadWriteMode::Read, true)),
-    ("randwrite", rw(ReadWriteMode::Write, true)),
-    ("randtrim", rw(ReadWriteMode::Trim, true)),
-    ("rw", rw(ReadWriteMode::ReadWrite, false)),
-    ("readwrite", rw(ReadWriteMode::ReadWrite, false)),
-    ("randrw", rw(ReadWriteMode::ReadWrite, true)),
-    ("trimwrite", rw(ReadWriteMode::TrimWrite, false)),
-    ("randtrimwrite", rw(ReadWriteMode::TrimWrite, true)),
+    ("read", read_write(ReadWriteMode::Read, false)),
+    ("write", read_write(ReadWriteMode::Write, false)),
+    ("trim", read_write(ReadWriteMode::Trim, false)),
+    ("randread", read_write(ReadWriteMode::Read, true)),
+    ("randwrite", read_write(ReadWriteMode::Write, true)),
+    ("randtrim", read_write(ReadWriteMode::Trim, true)),
+    ("rw", read_write(ReadWriteMode::ReadWrite, false)),
+    ("readwrite", read_write(ReadWriteMode::ReadWrite, false)),
+    ("randrw", read_write(ReadWriteMode::ReadWrite, true)),
+    ("trimwrite", read_write(ReadWriteMode::TrimWrite, false)),
+    ("randtrimwrite", read_write(ReadWriteMode::TrimWrite, true)),
 ];
 
-const fn rw(mode: ReadWriteMode, random: bool) -> ReadWrite {
+const fn read_write(mode: ReadWriteMode, random: bool) -> ReadWrite {
     ReadWrite { mode, random }
 }
 

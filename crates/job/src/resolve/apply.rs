@@ -51,7 +51,7 @@ pub(super) fn section(
     };
     let mut rows: Vec<(&OptionEntry, &'static OptionRow)> = Vec::new();
     for entry in &section.entries {
-        match options::find(&entry.name.text) {
+        match options::find_option(&entry.name.text) {
             Some(row) => rows.push((entry, row)),
             None => diagnostics.push(unknown(entry)),
         }
@@ -71,7 +71,7 @@ pub(super) fn section(
         Some(value) => engine_options::engine(&value.text).is_err(),
         None => is_engine_refused(builder),
     };
-    rows.sort_by_key(|(_, row)| rank(row.name, section.in_order));
+    rows.sort_by_key(|(_, row)| option_rank(row.name, section.in_order));
     for (entry, row) in rows {
         builder.given.insert(row.name, entry.span());
         builder.own.insert(row.name);
@@ -93,7 +93,7 @@ pub(super) fn section(
 
 /// Order in which options are applied: options that determine how others are read come first. As in
 /// fio, `kb_base` keeps its position on a command line.
-fn rank(name: &str, in_order: bool) -> u8 {
+fn option_rank(name: &str, in_order: bool) -> u8 {
     match name {
         "kb_base" if !in_order => 0,
         "cmdprio_bssplit" => 2,
@@ -214,7 +214,7 @@ fn unknown(entry: &OptionEntry) -> Diagnostic {
     let error = with_unset_vars(unknown.at(span), entry);
     // In `iodepth 4` and `rw: read`, only the equals sign is missing.
     if let Some((first, rest)) = name.split_once([' ', '\t', ':'])
-        && options::find(first).is_some()
+        && options::find_option(first).is_some()
         && entry.value.is_none()
     {
         let rest = rest.trim_start_matches([' ', '\t', ':']);

@@ -13,7 +13,7 @@ const MAX_INCLUDE_DEPTH: usize = 16;
 const MAX_INCLUDES: usize = 1000;
 
 /// Reads a job file; `-` is standard input. `from` is the span that names the file, if any.
-pub fn read(
+pub(crate) fn read_job_file(
     path: &str,
     from: Option<Span>,
     env: &dyn Env,
@@ -369,7 +369,7 @@ mod tests {
             .file("marked.fio", "\u{feff}[a]\ninclude marked.inc\n")
             .file("marked.inc", "\u{feff}rw=read\n");
         let mut diagnostics = Diagnostics::default();
-        let sections = read("marked.fio", None, &env, &mut diagnostics);
+        let sections = read_job_file("marked.fio", None, &env, &mut diagnostics);
         assert!(diagnostics.list.is_empty(), "{diagnostics}");
         assert_eq!(entries(&sections[0])[0].0, "rw");
     }

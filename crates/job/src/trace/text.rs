@@ -13,16 +13,18 @@ pub(super) fn parse(bytes: &[u8]) -> Result<Trace, TraceError> {
     let stamped = match lines.next() {
         Some((first, _)) if first.starts_with(VERSION_2) => false,
         Some((first, _)) if first.starts_with(VERSION_3) => true,
-        _ => return Err(at(1, TraceProblem::NoHeader)),
+        _ => return Err(error_at_line(1, TraceProblem::NoHeader)),
     };
     let mut reader = TraceReader::new(stamped);
     for (line, number) in lines {
-        reader.line(line).map_err(|problem| at(number, problem))?;
+        reader
+            .line(line)
+            .map_err(|problem| error_at_line(number, problem))?;
     }
     Ok(reader.trace)
 }
 
-fn at(line: u64, problem: TraceProblem) -> TraceError {
+fn error_at_line(line: u64, problem: TraceProblem) -> TraceError {
     TraceError {
         place: format!("line {line}"),
         problem,
@@ -96,7 +98,7 @@ impl TraceReader {
         if action == "wait" {
             return self.pause(offset);
         }
-        let op = op(action)?;
+        let op = traced_op(action)?;
         let too_large = |_| TraceProblem::LengthTooLarge { length };
         let len = u32::try_from(length).map_err(too_large)?;
         let end = offset.checked_add(u64::from(len));
@@ -159,7 +161,7 @@ impl TraceReader {
     }
 }
 
-fn op(action: &str) -> Result<TracedOp, TraceProblem> {
+fn traced_op(action: &str) -> Result<TracedOp, TraceProblem> {
     Ok(match action {
         "read" => TracedOp::Data(Direction::Read),
         "write" => TracedOp::Data(Direction::Write),

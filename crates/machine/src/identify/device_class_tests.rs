@@ -3,7 +3,7 @@
 
 use super::{PathFacts, identify_in};
 use crate::captured_machine::CapturedMachine;
-use crate::host::host;
+use crate::host::describe_host;
 use iosonde_result::device_class::{DeviceClass, DeviceDescription};
 use iosonde_result::host::PathKind;
 use std::path::{Path, PathBuf};
@@ -19,7 +19,7 @@ fn described(machine: &CapturedMachine, path: &str) -> DeviceDescription {
         is: None,
     };
     let target = identify_in(&machine.system(), &facts);
-    let platform = host(&machine.system()).platform;
+    let platform = describe_host(&machine.system()).platform;
     DeviceDescription::from_target(&target, platform.virtual_machine == Some(true))
 }
 

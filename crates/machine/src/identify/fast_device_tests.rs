@@ -4,7 +4,7 @@ use super::{PathFacts, identify_in};
 use crate::activity::Activity;
 use crate::captured_machine::CapturedMachine;
 use crate::conditions::conditions;
-use crate::host::host;
+use crate::host::describe_host;
 use iosonde_result::doctor::{
     self, Examination, ExaminedTarget, Finding, FindingCause, IdleState, IoPathCause, Severity,
 };
@@ -30,7 +30,7 @@ fn findings(machine: &CapturedMachine, on: &str) -> Vec<Finding> {
     let conditions = conditions(&system, &targets, &Activity::default());
     let [info] = targets;
     doctor::findings(&Examination {
-        host: host(&system),
+        host: describe_host(&system),
         conditions,
         targets: vec![ExaminedTarget {
             info,

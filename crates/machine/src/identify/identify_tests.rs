@@ -4,7 +4,7 @@ use super::{PathFacts, identify_in};
 use crate::activity::Activity;
 use crate::captured_machine::CapturedMachine;
 use crate::conditions::conditions;
-use crate::host::host;
+use crate::host::describe_host;
 use iosonde_result::doctor::MachineConditions;
 use iosonde_result::host::{
     DeviceInfo, DeviceKind, Locality, PathKind, ServiceClient, TargetInfo, Transport,
@@ -133,7 +133,7 @@ fn io_limits_of_all_parent_cgroups_apply_to_the_disk() {
         "259:0",
         "a bound by a partition's number is the disk's"
     );
-    let cgroup = host(&machine.system()).cgroup;
+    let cgroup = describe_host(&machine.system()).cgroup;
     assert_eq!(
         (cgroup.cpu_quota, cgroup.memory_bytes, cgroup.cpuset),
         (Some(1.5), Some(4 << 30), Some(3))
@@ -143,7 +143,7 @@ fn io_limits_of_all_parent_cgroups_apply_to_the_disk() {
 
 #[test]
 fn host_describes_the_captured_machine() {
-    let host = host(&CapturedMachine::unpack("nvme-partition").system());
+    let host = describe_host(&CapturedMachine::unpack("nvme-partition").system());
     assert_eq!(host.hostname.as_deref(), Some("ip-10-0-0-7"));
     assert_eq!(host.kernel.as_deref(), Some("6.1.0-31-cloud-amd64"));
     assert_eq!(host.os.as_deref(), Some("Debian GNU/Linux 12 (bookworm)"));
@@ -180,7 +180,7 @@ fn ec2_arm_guest_is_known_by_its_product_name() {
         machine.write(Path::new("/sys/class/dmi/id/sys_vendor"), "Amazon EC2\n");
         machine.write(Path::new("/sys/class/dmi/id/product_name"), product);
         machine.write(Path::new("/run/cloud-init/instance-data.json"), "{}");
-        host(&machine.system()).platform.virtual_machine
+        describe_host(&machine.system()).platform.virtual_machine
     };
     assert_eq!(is_guest("m7g.large\n"), Some(true));
     assert_eq!(is_guest("m7g.metal\n"), Some(false));
@@ -232,7 +232,7 @@ fn cgroup_v1_limits_apply_to_each_level_of_the_stack() {
         (limits[1].write_bytes_per_s, limits[1].cgroup.as_str()),
         (Some(2 << 20), "/")
     );
-    let host = host(&machine.system());
+    let host = describe_host(&machine.system());
     assert_eq!(
         (host.cgroup.cpu_quota, host.cgroup.memory_bytes),
         (Some(0.5), Some(1 << 30))
@@ -289,7 +289,7 @@ fn pod_shows_devices_of_its_claim_but_not_of_its_root() {
     assert_eq!(branch(&claim.devices[0]), [("rbd0", DeviceKind::Rbd)]);
     assert_eq!(claim.devices[0].detail.as_deref(), Some("kube/csi-vol-7"));
     assert_eq!(claim.devices[0].transport, Some(Transport::Network));
-    let host = host(&machine.system());
+    let host = describe_host(&machine.system());
     assert!(host.platform.container);
     assert_eq!(
         (host.cgroup.cpu_quota, host.cgroup.memory_bytes),
@@ -397,7 +397,7 @@ fn overlay_on_btrfs_leads_to_all_disks() {
 #[test]
 fn gcp_machine_reports_zone_without_instance_type() {
     let machine = CapturedMachine::unpack("gcp");
-    let platform = host(&machine.system()).platform;
+    let platform = describe_host(&machine.system()).platform;
     assert_eq!(
         (platform.cloud.as_deref(), platform.hypervisor.as_deref()),
         (Some("gcp"), Some("kvm"))
@@ -423,7 +423,7 @@ fn gcp_machine_reports_zone_without_instance_type() {
 #[test]
 fn azure_machine_reports_type_region_and_zone() {
     let machine = CapturedMachine::unpack("azure");
-    let platform = host(&machine.system()).platform;
+    let platform = describe_host(&machine.system()).platform;
     assert_eq!(
         (platform.cloud.as_deref(), platform.hypervisor.as_deref()),
         (Some("azure"), Some("hyperv"))
@@ -451,7 +451,7 @@ fn multipath_disk_leads_to_each_path() {
         .collect();
     let fibre = Some(Transport::FibreChannel);
     assert_eq!(paths, [("sda", fibre), ("sdb", fibre)]);
-    let host = host(&machine.system());
+    let host = describe_host(&machine.system());
     assert_eq!(
         (
             host.cpu.governor.as_deref(),
@@ -520,7 +520,7 @@ fn thin_volume_and_narrow_pcie_link_are_reported() {
         (2, Some(4), None)
     );
     assert_eq!(disk.queue.as_ref().unwrap().statistics, Some(false));
-    let host = host(&machine.system());
+    let host = describe_host(&machine.system());
     assert_eq!(
         (host.swap_bytes, host.swap_used_bytes),
         (Some(8_000_000 << 10), Some(2_000_000 << 10))
@@ -531,10 +531,10 @@ fn thin_volume_and_narrow_pcie_link_are_reported() {
 fn dockerenv_on_a_booted_machine_is_no_container() {
     let machine = CapturedMachine::unpack("gcp");
     machine.write(Path::new("/.dockerenv"), "");
-    assert!(!host(&machine.system()).platform.container);
+    assert!(!describe_host(&machine.system()).platform.container);
     let root = "1 0 0:61 / / rw - overlay overlay rw,upperdir=/x\n";
     machine.write(Path::new("/proc/self/mountinfo"), root);
-    assert!(host(&machine.system()).platform.container);
+    assert!(describe_host(&machine.system()).platform.container);
 }
 
 /// The conditions of a captured machine, with the devices of a directory.

@@ -1,24 +1,24 @@
 //! Partition tables.
 
 use super::Signature;
-use super::view::{View, guid, le32};
+use super::view::{View, guid_text, le_u32};
 use std::io;
 
 /// Probes all partition tables. `found` has the file systems, whose boot sectors are similar.
 pub(super) fn probe(view: &View<'_>, found: &mut Vec<Signature>) -> io::Result<()> {
     let before = found.len();
-    gpt(view, found)?;
+    add_gpt_signatures(view, found)?;
     let has_gpt = found.len() > before;
     let has_boot_sector = found.iter().any(|signature| signature.offset < 512);
-    found.extend(mbr(view, has_gpt, has_boot_sector)?);
-    for one in [mac, bsd, sun, sgi] {
+    found.extend(mbr_signature(view, has_gpt, has_boot_sector)?);
+    for one in [mac_signature, bsd_signature, sun_signature, sgi_signature] {
         found.extend(one(view)?);
     }
     Ok(())
 }
 
 /// The table in the second block and its copy in the last block, for both block sizes.
-fn gpt(view: &View<'_>, found: &mut Vec<Signature>) -> io::Result<()> {
+fn add_gpt_signatures(view: &View<'_>, found: &mut Vec<Signature>) -> io::Result<()> {
     let first = [512, 4096].map(|at| (Some(at), "a GPT partition table"));
     let last = [512, 4096].map(|block| {
         (
@@ -32,8 +32,8 @@ fn gpt(view: &View<'_>, found: &mut Vec<Signature>) -> io::Result<()> {
             continue;
         };
         let revision_1 = block[8..12] == [0, 0, 1, 0];
-        if block[..8] == *b"EFI PART" && revision_1 && (92..=4096).contains(&le32(&block, 12)) {
-            found.push(Signature::new("gpt", what, at).uuid(guid(&block[56..72])));
+        if block[..8] == *b"EFI PART" && revision_1 && (92..=4096).contains(&le_u32(&block, 12)) {
+            found.push(Signature::new("gpt", what, at).uuid(guid_text(&block[56..72])));
         }
     }
     Ok(())
@@ -42,12 +42,16 @@ fn gpt(view: &View<'_>, found: &mut Vec<Signature>) -> io::Result<()> {
 /// Partition type of an MBR that protects a GPT.
 const PROTECTIVE: u8 = 0xee;
 
-fn mbr(view: &View<'_>, has_gpt: bool, has_boot_sector: bool) -> io::Result<Option<Signature>> {
+fn mbr_signature(
+    view: &View<'_>,
+    has_gpt: bool,
+    has_boot_sector: bool,
+) -> io::Result<Option<Signature>> {
     let Some(block) = view.bytes(0, 512)? else {
         return Ok(None);
     };
     let entries: Vec<&[u8]> = block[446..510].chunks_exact(16).collect();
-    let used = |entry: &&&[u8]| entry[4] != 0 && le32(entry, 12) != 0;
+    let used = |entry: &&&[u8]| entry[4] != 0 && le_u32(entry, 12) != 0;
     if block[510..] != [0x55, 0xaa] || entries.iter().any(|entry| !matches!(entry[0], 0 | 0x80)) {
         return Ok(None);
     }
@@ -60,7 +64,7 @@ fn mbr(view: &View<'_>, has_gpt: bool, has_boot_sector: bool) -> io::Result<Opti
     if (protective && has_gpt) || (partitions == 0 && has_boot_sector) {
         return Ok(None);
     }
-    let id = Some(le32(&block, 440))
+    let id = Some(le_u32(&block, 440))
         .filter(|id| *id != 0)
         .map(|id| format!("{id:08x}"));
     Ok(Some(
@@ -68,12 +72,12 @@ fn mbr(view: &View<'_>, has_gpt: bool, has_boot_sector: bool) -> io::Result<Opti
     ))
 }
 
-fn mac(view: &View<'_>) -> io::Result<Option<Signature>> {
+fn mac_signature(view: &View<'_>) -> io::Result<Option<Signature>> {
     let whole = view.is(0, b"ER")? && view.is(512, b"PM\0\0")?;
     Ok(whole.then(|| Signature::new("mac", "an Apple partition map", 0)))
 }
 
-fn bsd(view: &View<'_>) -> io::Result<Option<Signature>> {
+fn bsd_signature(view: &View<'_>) -> io::Result<Option<Signature>> {
     const MARK: [u8; 4] = 0x8256_4557u32.to_le_bytes();
     for at in [512u64, 64] {
         if view.is(at, &MARK)? && view.is(at + 132, &MARK)? {
@@ -84,7 +88,7 @@ fn bsd(view: &View<'_>) -> io::Result<Option<Signature>> {
 }
 
 /// Sun's label has a mark of two bytes and a checksum: the XOR of all its words is zero.
-fn sun(view: &View<'_>) -> io::Result<Option<Signature>> {
+fn sun_signature(view: &View<'_>) -> io::Result<Option<Signature>> {
     let Some(block) = view.bytes(0, 512)? else {
         return Ok(None);
     };
@@ -95,7 +99,7 @@ fn sun(view: &View<'_>) -> io::Result<Option<Signature>> {
     Ok(marked.then(|| Signature::new("sun", "a Sun disklabel", 508)))
 }
 
-fn sgi(view: &View<'_>) -> io::Result<Option<Signature>> {
+fn sgi_signature(view: &View<'_>) -> io::Result<Option<Signature>> {
     let marked = view.is(0, &[0x0b, 0xe5, 0xa9, 0x41])?;
     Ok(marked.then(|| Signature::new("sgi", "an SGI partition table", 0)))
 }

@@ -61,24 +61,24 @@ impl<'a> View<'a> {
 }
 
 /// A little-endian number of 2 bytes in a block; 0 past its end.
-pub(super) fn le16(block: &[u8], at: usize) -> u16 {
+pub(super) fn le_u16(block: &[u8], at: usize) -> u16 {
     block
         .get(at..at + 2)
         .map_or(0, |bytes| u16::from_le_bytes([bytes[0], bytes[1]]))
 }
 
 /// A little-endian number of 4 bytes in a block; 0 past its end.
-pub(super) fn le32(block: &[u8], at: usize) -> u32 {
-    u32::from(le16(block, at)) | u32::from(le16(block, at + 2)) << 16
+pub(super) fn le_u32(block: &[u8], at: usize) -> u32 {
+    u32::from(le_u16(block, at)) | u32::from(le_u16(block, at + 2)) << 16
 }
 
 /// A little-endian number of 8 bytes in a block; 0 past its end.
-pub(super) fn le64(block: &[u8], at: usize) -> u64 {
-    u64::from(le32(block, at)) | u64::from(le32(block, at + 4)) << 32
+pub(super) fn le_u64(block: &[u8], at: usize) -> u64 {
+    u64::from(le_u32(block, at)) | u64::from(le_u32(block, at + 4)) << 32
 }
 
 /// A name padded with zeros or blanks; `None` if it is empty.
-pub(super) fn text(bytes: &[u8]) -> Option<String> {
+pub(super) fn padded_text(bytes: &[u8]) -> Option<String> {
     let end = bytes
         .iter()
         .position(|byte| *byte == 0)
@@ -98,7 +98,7 @@ pub(super) fn utf16(bytes: &[u8]) -> Option<String> {
 }
 
 /// An identifier of 16 bytes in the usual notation; `None` if it is all zeros.
-pub(super) fn uuid(bytes: &[u8]) -> Option<String> {
+pub(super) fn uuid_text(bytes: &[u8]) -> Option<String> {
     if bytes.len() < 16 || bytes[..16].iter().all(|byte| *byte == 0) {
         return None;
     }
@@ -114,15 +114,15 @@ pub(super) fn uuid(bytes: &[u8]) -> Option<String> {
 }
 
 /// An identifier whose first three parts are little-endian, as written by Microsoft and EFI.
-pub(super) fn guid(bytes: &[u8]) -> Option<String> {
+pub(super) fn guid_text(bytes: &[u8]) -> Option<String> {
     let order = [3, 2, 1, 0, 5, 4, 7, 6, 8, 9, 10, 11, 12, 13, 14, 15];
     let swapped: Option<Vec<u8>> = order.iter().map(|at| bytes.get(*at).copied()).collect();
-    uuid(&swapped?)
+    uuid_text(&swapped?)
 }
 
 /// A volume serial number of 4 bytes, in FAT's notation.
 pub(super) fn serial(bytes: &[u8]) -> Option<String> {
-    let value = le32(bytes, 0);
+    let value = le_u32(bytes, 0);
     (value != 0).then(|| format!("{:04X}-{:04X}", value >> 16, value & 0xffff))
 }
 
@@ -145,21 +145,21 @@ mod tests {
     fn identifiers_have_their_usual_forms() {
         let bytes: Vec<u8> = (0..16).collect();
         assert_eq!(
-            uuid(&bytes).unwrap(),
+            uuid_text(&bytes).unwrap(),
             "00010203-0405-0607-0809-0a0b0c0d0e0f"
         );
         assert_eq!(
-            guid(&bytes).unwrap(),
+            guid_text(&bytes).unwrap(),
             "03020100-0504-0706-0809-0a0b0c0d0e0f"
         );
         assert_eq!(serial(&[0x78, 0x56, 0x34, 0x12]).unwrap(), "1234-5678");
-        assert_eq!(uuid(&[0; 16]), None);
+        assert_eq!(uuid_text(&[0; 16]), None);
     }
 
     #[test]
     fn names_lose_their_padding() {
-        assert_eq!(text(b"DATA       ").unwrap(), "DATA");
-        assert_eq!(text(b"\0\0"), None);
+        assert_eq!(padded_text(b"DATA       ").unwrap(), "DATA");
+        assert_eq!(padded_text(b"\0\0"), None);
         assert_eq!(
             utf16(&[b'a', 0, 0xe9, 0, 0, 0, b'x', 0]).unwrap(),
             "a\u{e9}"

@@ -1,30 +1,39 @@
 //! Members of volume managers, RAID arrays and mirrors, and encrypted volumes.
 
 use super::Signature;
-use super::view::{View, le32, le64, text, uuid};
+use super::view::{View, le_u32, le_u64, padded_text, uuid_text};
 use std::io;
 
 /// Probes all of these formats.
 pub(super) fn probe(view: &View<'_>, found: &mut Vec<Signature>) -> io::Result<()> {
-    for one in [lvm, luks, md_0_90, zfs, drbd, firmware_raid] {
+    for one in [
+        lvm_signature,
+        luks_signature,
+        md_0_90_signature,
+        zfs_signature,
+        drbd_signature,
+        firmware_raid_signature,
+    ] {
         found.extend(one(view)?);
     }
-    md_1(view, found)
+    add_md_1_signatures(view, found)
 }
 
 /// LVM: the label of a physical volume is in one of the first four sectors.
-fn lvm(view: &View<'_>) -> io::Result<Option<Signature>> {
+fn lvm_signature(view: &View<'_>) -> io::Result<Option<Signature>> {
     for sector in 0..4u64 {
         let at = sector * 512;
         let Some(block) = view.bytes(at, 512)? else {
             break;
         };
-        if block[..8] == *b"LABELONE" && le64(&block, 8) == sector && block[24..32] == *b"LVM2 001"
+        if block[..8] == *b"LABELONE"
+            && le_u64(&block, 8) == sector
+            && block[24..32] == *b"LVM2 001"
         {
-            let header = le32(&block, 20) as usize;
+            let header = le_u32(&block, 20) as usize;
             let id = block
                 .get(header..header + 32)
-                .and_then(text)
+                .and_then(padded_text)
                 .filter(|id| id.is_ascii() && id.len() == 32);
             let signature = Signature::new("LVM2_member", "an LVM physical volume", at);
             return Ok(Some(signature.uuid(id.as_deref().map(lvm_id))));
@@ -48,7 +57,7 @@ fn lvm_id(id: &str) -> String {
 const LUKS: &str = "a LUKS encrypted volume";
 
 /// LUKS1 and LUKS2. The second header of LUKS2 is sufficient; it has nine possible offsets.
-fn luks(view: &View<'_>) -> io::Result<Option<Signature>> {
+fn luks_signature(view: &View<'_>) -> io::Result<Option<Signature>> {
     let second = (14..=22).map(|power| (1u64 << power, b"SKUL\xba\xbe"));
     for (at, mark) in std::iter::once((0, b"LUKS\xba\xbe")).chain(second) {
         let Some(block) = view.bytes(at, 208)? else {
@@ -57,14 +66,14 @@ fn luks(view: &View<'_>) -> io::Result<Option<Signature>> {
         let version = u16::from_be_bytes([block[6], block[7]]);
         if block[..6] == *mark && matches!(version, 1 | 2) {
             let label = if version == 2 {
-                text(&block[24..72])
+                padded_text(&block[24..72])
             } else {
                 None
             };
             return Ok(Some(
                 Signature::new("crypto_LUKS", LUKS, at)
                     .label(label)
-                    .uuid(text(&block[168..208])),
+                    .uuid(padded_text(&block[168..208])),
             ));
         }
     }
@@ -75,7 +84,7 @@ const MD: &str = "a Linux RAID member";
 const MD_MARK: u32 = 0xa92b_4efc;
 
 /// Version 0.90: the superblock is in the last 64 KiB block at a multiple of 64 KiB.
-fn md_0_90(view: &View<'_>) -> io::Result<Option<Signature>> {
+fn md_0_90_signature(view: &View<'_>) -> io::Result<Option<Signature>> {
     let Some(at) = (view.size & !0xffff).checked_sub(0x1_0000) else {
         return Ok(None);
     };
@@ -98,7 +107,7 @@ fn md_0_90(view: &View<'_>) -> io::Result<Option<Signature>> {
                 .flat_map(|index| word(*index).to_be_bytes())
                 .collect();
             return Ok(Some(
-                Signature::new("linux_raid_member", MD, at).uuid(uuid(&id)),
+                Signature::new("linux_raid_member", MD, at).uuid(uuid_text(&id)),
             ));
         }
     }
@@ -106,7 +115,7 @@ fn md_0_90(view: &View<'_>) -> io::Result<Option<Signature>> {
 }
 
 /// Version 1: at the end (1.0), at the start (1.1), or 4 KiB after the start (1.2).
-fn md_1(view: &View<'_>, found: &mut Vec<Signature>) -> io::Result<()> {
+fn add_md_1_signatures(view: &View<'_>, found: &mut Vec<Signature>) -> io::Result<()> {
     let end = (view.size / 512)
         .checked_sub(16)
         .map(|sector| (sector & !7) * 512);
@@ -114,13 +123,13 @@ fn md_1(view: &View<'_>, found: &mut Vec<Signature>) -> io::Result<()> {
         let Some(block) = view.bytes(at, 256)? else {
             continue;
         };
-        let own_place = le64(&block, 144) == at / 512;
-        if le32(&block, 0) == MD_MARK && le32(&block, 4) == 1 && own_place {
+        let own_place = le_u64(&block, 144) == at / 512;
+        if le_u32(&block, 0) == MD_MARK && le_u32(&block, 4) == 1 && own_place {
             let signature = Signature::new("linux_raid_member", MD, at);
             found.push(
                 signature
-                    .label(text(&block[32..64]))
-                    .uuid(uuid(&block[16..32])),
+                    .label(padded_text(&block[32..64]))
+                    .uuid(uuid_text(&block[16..32])),
             );
         }
     }
@@ -131,7 +140,7 @@ const ZFS_LABEL: u64 = 256 << 10;
 const ZFS_UBERBLOCK: u64 = 0x00ba_b10c;
 
 /// A ZFS disk has two labels at each end. Each label ends with a ring of uberblocks.
-fn zfs(view: &View<'_>) -> io::Result<Option<Signature>> {
+fn zfs_signature(view: &View<'_>) -> io::Result<Option<Signature>> {
     let end = view.size / ZFS_LABEL * ZFS_LABEL;
     let labels = [
         Some(0),
@@ -144,7 +153,7 @@ fn zfs(view: &View<'_>) -> io::Result<Option<Signature>> {
             continue;
         };
         let is_uberblock = |at: &usize| {
-            let number = le64(&ring, *at);
+            let number = le_u64(&ring, *at);
             number == ZFS_UBERBLOCK || number.swap_bytes() == ZFS_UBERBLOCK
         };
         if let Some(at) = (0..ring.len()).step_by(1024).find(is_uberblock) {
@@ -167,11 +176,11 @@ fn zfs_pool(list: &[u8]) -> Option<String> {
     const KEY: &[u8] = b"\0\0\0\x04name\0\0\0\x09\0\0\0\x01";
     let at = list.windows(KEY.len()).position(|window| window == KEY)? + KEY.len();
     let length = u32::from_be_bytes(list.get(at..at + 4)?.try_into().ok()?) as usize;
-    text(list.get(at + 4..(at + 4).checked_add(length)?)?)
+    padded_text(list.get(at + 4..(at + 4).checked_add(length)?)?)
 }
 
 /// DRBD has its internal metadata in the last 4 KiB.
-fn drbd(view: &View<'_>) -> io::Result<Option<Signature>> {
+fn drbd_signature(view: &View<'_>) -> io::Result<Option<Signature>> {
     let Some(at) = view.before_end(4096) else {
         return Ok(None);
     };
@@ -219,7 +228,7 @@ const FIRMWARE_RAID: [(&str, &str, u64, &[u8]); 6] = [
     ),
 ];
 
-fn firmware_raid(view: &View<'_>) -> io::Result<Option<Signature>> {
+fn firmware_raid_signature(view: &View<'_>) -> io::Result<Option<Signature>> {
     for (kind, what, distance, mark) in FIRMWARE_RAID {
         let Some(at) = view.before_end(distance) else {
             continue;

@@ -221,7 +221,7 @@ fn side_cells(side: Option<&SideFigure>) -> [String; 3] {
     [
         promise::measured(&side.judged),
         promise::share(&side.judged),
-        format!("{}{doubted}", promise::word(side.judged.verdict)),
+        format!("{}{doubted}", promise::verdict_keyword(side.judged.verdict)),
     ]
 }
 

@@ -14,7 +14,7 @@ const CELL: usize = 20;
 pub(super) const LEGEND: &str = "+ B is faster, - slower, = no difference shown, ? undecided";
 
 /// Returns the tables of all measures, none wider than a terminal.
-pub(super) fn text(comparison: &Comparison, parts: &[ComparedPart]) -> String {
+pub(super) fn ratio_tables(comparison: &Comparison, parts: &[ComparedPart]) -> String {
     let curves = curves(parts);
     let mut text = String::new();
     for measure in Measure::ALL {
@@ -65,7 +65,7 @@ fn table(curves: &[&str], parts: &[ComparedPart], rows: &[&ComparisonRow]) -> St
     for depth in depths(parts) {
         let cells: Vec<String> = curves
             .iter()
-            .map(|curve| cell(curve, depth, parts, rows))
+            .map(|curve| ratio_cell(curve, depth, parts, rows))
             .collect();
         if cells.iter().all(String::is_empty) {
             continue;
@@ -84,7 +84,7 @@ fn depths(parts: &[ComparedPart]) -> Vec<Option<u32>> {
     depths
 }
 
-fn cell(
+fn ratio_cell(
     curve: &str,
     depth: Option<u32>,
     parts: &[ComparedPart],
@@ -96,12 +96,12 @@ fn cell(
     let row = part.and_then(|each| rows.iter().find(|row| row.part == each.part.name));
     row.map_or(String::new(), |row| {
         let ratio = number(row.ratio.value);
-        let verdict = mark(row.verdict);
+        let verdict = verdict_mark(row.verdict);
         format!("{ratio}{verdict} {:>11}", interval(&row.ratio))
     })
 }
 
-fn mark(verdict: ComparisonVerdict) -> &'static str {
+fn verdict_mark(verdict: ComparisonVerdict) -> &'static str {
     match verdict {
         ComparisonVerdict::Faster => "+",
         ComparisonVerdict::Slower => "-",

@@ -29,7 +29,7 @@ struct VerdictSentence {
 
 /// Returns the verdict, the names of the sides, the rows that differ, and the count of the others.
 /// If the verdict leaves the screen, it is repeated at the end.
-pub(super) fn text(document: &ComparisonDocument<'_>, style: TextStyle) -> String {
+pub(super) fn short_comparison_text(document: &ComparisonDocument<'_>, style: TextStyle) -> String {
     let comparison = document.comparison;
     let paragraph = |text: &str| wrapped(&escape_control_characters(text));
     let verdict = verdict(comparison).text(style);
@@ -42,7 +42,7 @@ pub(super) fn text(document: &ComparisonDocument<'_>, style: TextStyle) -> Strin
         let table = document.rows(&rows, RatioNotation::Factor, style);
         text.push_str(&format!("\n{table}"));
     }
-    let rest = rest(comparison, &rows);
+    let rest = hidden_rows_text(comparison, &rows);
     let notes = document.notes();
     if rest.is_some() || !notes.is_empty() {
         text.push('\n');
@@ -82,7 +82,7 @@ fn largest(comparison: &Comparison) -> Vec<ComparisonRow> {
 }
 
 /// Counts the rows that the table does not show. `None` if it shows all, or no row differs.
-fn rest(comparison: &Comparison, shown: &[ComparisonRow]) -> Option<String> {
+fn hidden_rows_text(comparison: &Comparison, shown: &[ComparisonRow]) -> Option<String> {
     if comparison.rows.is_empty() {
         return None;
     }

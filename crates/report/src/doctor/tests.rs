@@ -1,16 +1,16 @@
 //! Reports on fixed machines.
 
-use super::{json, samples, target_facts, text};
+use super::{examination_json, examination_text, samples, target_facts};
 use iosonde_result::doctor;
 
 #[test]
 fn doctor_report_of_server_without_problems() {
-    insta::assert_snapshot!("server", text(&samples::server()));
+    insta::assert_snapshot!("server", examination_text(&samples::server()));
 }
 
 #[test]
 fn doctor_report_of_laptop_with_problems() {
-    let text = text(&samples::laptop());
+    let text = examination_text(&samples::laptop());
     let commands = |line: &&str| !line.trim_start().starts_with('$');
     for line in text.lines().filter(commands) {
         assert!(line.chars().count() <= 80, "{line:?} is too wide");
@@ -30,7 +30,7 @@ fn doctor_report_fits_a_narrow_terminal_with_whole_commands() {
     assert!(!commands.is_empty());
     for columns in [40, 60] {
         crate::text_table::set_columns(columns);
-        let text = text(&laptop);
+        let text = examination_text(&laptop);
         for line in text.lines().filter(|line| !line.starts_with("$ ")) {
             assert!(line.chars().count() <= columns, "{line:?} is too wide");
         }
@@ -44,10 +44,10 @@ fn doctor_report_fits_a_narrow_terminal_with_whole_commands() {
 
 #[test]
 fn json_holds_all_and_follows_its_schema() {
-    let document = json(&samples::laptop());
+    let document = examination_json(&samples::laptop());
     let read: doctor::Examination = serde_json::from_str(&document).unwrap();
     assert_eq!(read, samples::laptop());
-    insta::assert_snapshot!("server_json", json(&samples::server()));
+    insta::assert_snapshot!("server_json", examination_json(&samples::server()));
 }
 
 #[test]

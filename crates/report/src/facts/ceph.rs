@@ -5,7 +5,7 @@ use iosonde_result::ceph::CephSide;
 use iosonde_study::words;
 
 /// State of a Ceph cluster and its activity during a run.
-pub fn ceph(side: &CephSide) -> Vec<Fact> {
+pub(crate) fn ceph_facts(side: &CephSide) -> Vec<Fact> {
     let osds = &side.osds;
     let mut facts = Vec::new();
     // A cluster that was never sampled has no state.
@@ -57,7 +57,7 @@ pub fn ceph(side: &CephSide) -> Vec<Fact> {
 
 /// The same facts in one sentence.
 pub fn cluster(side: &CephSide) -> String {
-    let facts = ceph(side).into_iter();
+    let facts = ceph_facts(side).into_iter();
     let clauses: Vec<String> = facts
         .map(|(name, text)| match name {
             "cluster" => text,
@@ -91,11 +91,11 @@ mod tests {
             notes: vec![note.clone()],
             ..CephSide::default()
         };
-        assert_eq!(ceph(&side), [("not known", note.clone())]);
+        assert_eq!(ceph_facts(&side), [("not known", note.clone())]);
         assert_eq!(cluster(&side), format!("Cluster: not known: {note}."));
         side.health = "HEALTH_OK".to_owned();
         side.activity.looks = 1;
-        assert_eq!(ceph(&side)[0].1, "HEALTH_OK, 0 of 0 OSDs up, 0 in");
+        assert_eq!(ceph_facts(&side)[0].1, "HEALTH_OK, 0 of 0 OSDs up, 0 in");
     }
 
     #[test]
@@ -107,7 +107,7 @@ mod tests {
             device_classes: [("ssd".to_owned(), 3)].into(),
             ..CephHardware::default()
         });
-        let facts = ceph(&side);
+        let facts = ceph_facts(&side);
         let text = |name: &str| {
             let found = facts.iter().find(|(known, _)| *known == name);
             found.map(|(_, text)| text.as_str())
@@ -141,6 +141,6 @@ mod tests {
         let tier = "75.0% hits, 1 promotion, 0 flushes, 0 evictions".to_owned();
         let server = "a (rank 0), up to 1.20k requests/s, 15.0k inodes in its cache, 12 caps";
         let expected = [("cache tier", tier), ("metadata server", server.to_owned())];
-        assert_eq!(ceph(&side), expected);
+        assert_eq!(ceph_facts(&side), expected);
     }
 }

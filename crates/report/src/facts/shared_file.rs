@@ -56,7 +56,7 @@ fn describe_lock(figures: &LockFigures) -> String {
     let latency = |ns: u64| words::latency(ns as f64);
     format!(
         "{who} {} locks/s, lock p50 {}, p99 {}, unlock p50 {}, p99 {}",
-        words::iops(figures.locks_per_second),
+        words::iops_text(figures.locks_per_second),
         latency(figures.lock_latency.p50_ns),
         latency(figures.lock_latency.p99_ns),
         latency(figures.unlock_latency.p50_ns),

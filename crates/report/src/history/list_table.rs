@@ -1,7 +1,7 @@
 //! List of stored results for a terminal.
 
 use super::list_rates::{ListedRate, legends};
-use super::{CUT_OFF, reached, shown_labels, time, unfinished};
+use super::{CUT_OFF, list_time_text, reached, shown_labels, unfinished};
 use crate::text_style::TextStyle;
 use crate::text_table::{
     aligned_columns, fill_table, hidden_columns, plain, render_left, wide_columns, wrapped,
@@ -35,7 +35,7 @@ impl ListRow {
         ListRow {
             cells: [
                 study.short_id.clone(),
-                time(study.started_at_ms, zone),
+                list_time_text(study.started_at_ms, zone),
                 what,
                 study.target.clone(),
                 (highest.map(|highest| highest.figure))

@@ -1,6 +1,6 @@
 //! Tests of lists and tables of stored results.
 
-use super::{list, show};
+use super::{stored_result_text, study_list};
 use crate::format::TextFormat;
 use crate::text_style::TextStyle;
 use iosonde_engine::runner::LocalRunner;
@@ -171,7 +171,7 @@ fn shown() -> Vec<StudySummary> {
 
 fn list_in_utf8(studies: &[StudySummary], format: TextFormat) -> String {
     let style = TextStyle::for_locale("C.UTF-8", false);
-    list(studies, format, &TimeZone::UTC, style)
+    study_list(studies, format, &TimeZone::UTC, style)
 }
 
 #[test]
@@ -201,14 +201,14 @@ fn show_prints_result_as_table() {
     let mut loaded = store.load(&scratch.list_studies()[0].id).unwrap();
     loaded.summary.id = "3fa9c1b2d3".to_owned();
     loaded.summary.short_id = "3fa9c1".to_owned();
-    let table = show(&loaded, &TimeZone::UTC, TextStyle::PLAIN);
+    let table = stored_result_text(&loaded, &TimeZone::UTC, TextStyle::PLAIN);
     assert!(
         table.lines().all(|line| line.chars().count() <= 80),
         "{table}"
     );
     insta::assert_snapshot!("show_table", table);
     let parts = &loaded.study.runs[0].parts;
-    insta::assert_snapshot!("figures_csv", crate::figures::csv(parts));
+    insta::assert_snapshot!("figures_csv", crate::figures::figures_csv(parts));
     insta::assert_snapshot!("figures_markdown", crate::figures::markdown(parts));
 }
 
@@ -255,7 +255,7 @@ fn show_has_the_pods_of_a_run_and_their_means_over_a_study() {
         writer.store_run(&run);
         let id = writer.finish(None).unwrap();
         let loaded = scratch.store().load(&id).unwrap();
-        let text = show(&loaded, &TimeZone::UTC, TextStyle::PLAIN);
+        let text = stored_result_text(&loaded, &TimeZone::UTC, TextStyle::PLAIN);
         assert!(text.contains(expected), "{text}");
     }
 }
@@ -308,7 +308,7 @@ fn list_on_a_narrow_terminal_drops_columns_and_keeps_figures() {
 
 #[test]
 fn list_in_ascii_locale_has_no_other_characters() {
-    let table = list(
+    let table = study_list(
         &shown(),
         TextFormat::Table,
         &TimeZone::UTC,
@@ -356,7 +356,7 @@ fn list_marks_rates_in_doubt_and_names_workloads_below_them() {
         ),
         (TextStyle::PLAIN, " 3.28k +-0.02k*  3.17 GiB/s\n"),
     ] {
-        let table = list(&all, TextFormat::Table, &TimeZone::UTC, style);
+        let table = study_list(&all, TextFormat::Table, &TimeZone::UTC, style);
         let widest = table.lines().map(|line| line.chars().count()).max();
         assert!(widest.unwrap() <= 80, "{table}");
         assert!(table.contains(figure), "{table}");

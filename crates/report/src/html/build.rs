@@ -7,7 +7,7 @@ use super::document::{
 use super::page_target::chosen_path;
 use super::page_winner::{ComparedProbe, winners};
 use super::{
-    foreign, knees, page, page_csi, page_figures, page_lifecycle, page_load, page_machine,
+    foreign, html_page, knees, page_csi, page_figures, page_lifecycle, page_load, page_machine,
     page_pivot, page_promises, page_pts, page_series, page_spread, page_study, page_suite,
     page_sweep, page_title, sentence_signs,
 };
@@ -230,7 +230,7 @@ impl HtmlReportBuilder {
 
     /// Returns the report as an HTML file.
     pub fn html(self, title: Option<&str>) -> serde_json::Result<String> {
-        page(&self.into_page_report(title))
+        html_page(&self.into_page_report(title))
     }
 
     /// Returns the data of the page.
@@ -242,7 +242,7 @@ impl HtmlReportBuilder {
         }
         // Those of all suites that are not met come first.
         self.expectations
-            .sort_by_key(|each| page_suite::rank(each.mark));
+            .sort_by_key(|each| page_suite::mark_rank(each.mark));
         for figure in self.runs.iter_mut().flat_map(|run| &mut run.figures) {
             figure.shown = PageFigureTexts::from_figure(figure);
         }
@@ -319,7 +319,7 @@ impl HtmlReportBuilder {
         let facts = facts::storage(&result)
             .into_iter()
             .chain(facts::caches(&result.caches))
-            .chain(facts::nfs(&result.nfs))
+            .chain(facts::nfs_facts(&result.nfs))
             .chain(result.shared_file.iter().flat_map(facts::shared_file));
         let fact_events = facts.map(|(name, text)| RunEvent {
             at_ns: 0,

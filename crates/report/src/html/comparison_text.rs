@@ -4,7 +4,7 @@ use super::document::{
     PagePivot, PagePromise, PageRate, PageSpread, PageUnit, PivotCell, PromiseRow, SpreadRow,
 };
 use super::page_quantity::quantity;
-use super::text_elements::{element, row, short_name, table};
+use super::text_elements::{element, short_name, table, table_row};
 use crate::intervals::half_width;
 use crate::known_digits::{
     BANDWIDTH_UNITS, LATENCY_UNITS, RATE_UNITS, UnitLadder, with_interval, with_micro_sign,
@@ -39,7 +39,7 @@ pub(super) fn promise_elements(promise: &PagePromise) -> Vec<String> {
         None => format!("Promised: {product}, compared with the fastest of each kind on {place}."),
     };
     let rows = promise.rows.iter().map(|each| {
-        row(&[
+        table_row(&[
             each.what.clone(),
             quantity(each.promised, each.unit),
             rate_text(each.measured, each.unit),
@@ -88,7 +88,7 @@ pub(super) fn pivot_elements(pivot: &PagePivot) -> Vec<String> {
 fn pivot_row(name: &str, column: &str, cell: &PivotCell, unit: PageUnit) -> String {
     let unknown = || UNKNOWN.to_owned();
     let promised = cell.promised.map(|value| quantity(value, unit));
-    row(&[
+    table_row(&[
         short_name(name),
         short_name(column),
         cell_text(cell, unit),
@@ -123,7 +123,7 @@ fn spread_row(each: &SpreadRow) -> String {
     let share = |percent: Option<f64>| {
         percent.map_or_else(|| UNKNOWN.to_owned(), |percent| format!("{percent:.1} %"))
     };
-    row(&[
+    table_row(&[
         each.what.clone(),
         each.mean.clone(),
         each.runs.to_string(),

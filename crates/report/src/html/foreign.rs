@@ -48,7 +48,7 @@ pub(super) fn run(source: &str, found: FioDocument) -> PageRun {
 }
 
 fn figure(part: &ResultPart, subject: Subject, job: &Option<String>) -> Option<PageFigure> {
-    let rate = |measure| page_figures::rate(part, subject, measure);
+    let rate = |measure| page_figures::page_rate(part, subject, measure);
     let nothing = PageRate::new(0.0, None);
     let latency = latency(part, subject);
     let iops = rate(Measure::Iops);

@@ -23,7 +23,11 @@ pub(super) fn convert_csi(source: &str, result: &CsiResult) -> Vec<PagePivot> {
     durations.into_iter().chain(latencies).collect()
 }
 
-fn find(result: &CsiResult, service: DataService, data_bytes: u64) -> Option<&ServiceSummary> {
+fn find_service(
+    result: &CsiResult,
+    service: DataService,
+    data_bytes: u64,
+) -> Option<&ServiceSummary> {
     let mut summaries = result.services.iter();
     summaries.find(|one| one.service == service && one.data_bytes == data_bytes)
 }
@@ -40,7 +44,7 @@ fn titles(services: &[DataService]) -> Vec<String> {
 }
 
 fn convert_durations(source: &str, result: &CsiResult, sizes: &[u64]) -> Option<PagePivot> {
-    let cell = |service, bytes| duration_cell(find(result, service, bytes)?);
+    let cell = |service, bytes| duration_cell(find_service(result, service, bytes)?);
     let services =
         shown_services(|service| sizes.iter().any(|bytes| cell(service, *bytes).is_some()));
     let row = |service: &DataService| -> Vec<Option<PivotCell>> {
@@ -63,7 +67,7 @@ fn convert_durations(source: &str, result: &CsiResult, sizes: &[u64]) -> Option<
 
 fn convert_latencies(source: &str, result: &CsiResult, bytes: u64) -> Option<PagePivot> {
     let latencies = |service| {
-        let application = find(result, service, bytes)?.application?;
+        let application = find_service(result, service, bytes)?.application?;
         let all = [
             application.p99_before_ns,
             application.p99_during_ns,
@@ -74,7 +78,7 @@ fn convert_latencies(source: &str, result: &CsiResult, bytes: u64) -> Option<Pag
     let services = shown_services(|service| latencies(service).is_some());
     let row = |service: &DataService| -> Vec<Option<PivotCell>> {
         let all = latencies(*service).unwrap_or_default();
-        let rounds = find(result, *service, bytes).map_or(0, |one| one.measured);
+        let rounds = find_service(result, *service, bytes).map_or(0, |one| one.measured);
         let cell = |ns: Option<u64>| Some(plain_cell(ns? as f64, rounds));
         all.into_iter().map(cell).collect()
     };

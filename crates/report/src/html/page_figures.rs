@@ -68,10 +68,10 @@ fn copy_part_rates(figure: &mut PageFigure, part: &ResultPart) {
     let Some(subject) = subjects.find(|subject| subject.name() == figure.direction) else {
         return;
     };
-    if let Some(iops) = rate(part, subject, Measure::Iops) {
+    if let Some(iops) = page_rate(part, subject, Measure::Iops) {
         figure.iops = iops;
     }
-    if let Some(bytes_per_s) = rate(part, subject, Measure::BytesPerS) {
+    if let Some(bytes_per_s) = page_rate(part, subject, Measure::BytesPerS) {
         figure.bytes_per_s = bytes_per_s;
     }
     let found = part.figure(subject, Measure::Iops);
@@ -96,7 +96,7 @@ pub(super) fn percentile_bounds(part: &ResultPart, subject: Subject) -> [Option<
 }
 
 /// Rate of a part with half of its interval.
-pub(super) fn rate(part: &ResultPart, subject: Subject, measure: Measure) -> Option<PageRate> {
+pub(super) fn page_rate(part: &ResultPart, subject: Subject, measure: Measure) -> Option<PageRate> {
     let figure = part.figure(subject, measure)?;
     let error = figure.bounds.map(|bounds| bounds.high - figure.value);
     Some(PageRate::new(figure.value, error))
@@ -146,7 +146,7 @@ fn moved(
     let total = all().any(|stats| stats.lat.histogram.is_some());
     let latency =
         merged(all().map(|stats: &DirectionStats| if total { &stats.lat } else { &stats.clat }));
-    let blocks = || jobs(result, workers).map(|job| &job.workload.block_size[direction]);
+    let blocks = || worker_jobs(result, workers).map(|job| &job.workload.block_size[direction]);
     let rate = |count: u64| PageRate::new(count as f64 / seconds, None);
     Some(PageFigure {
         direction: direction.name(),
@@ -186,13 +186,13 @@ fn blank(result: &RunResult, workers: &[&WorkerResult]) -> PageFigure {
     PageFigure {
         job: None,
         direction: "",
-        rw: same(jobs(result, workers).map(|job| job.workload.rw.name()))
+        rw: common_value(worker_jobs(result, workers).map(|job| job.workload.rw.name()))
             .unwrap_or_default()
             .to_owned(),
         block_bytes: [0, 0],
-        iodepth: same(jobs(result, workers).map(|job| job.io.iodepth)).unwrap_or(0),
+        iodepth: common_value(worker_jobs(result, workers).map(|job| job.io.iodepth)).unwrap_or(0),
         workers: workers.len() as u32,
-        engine: same(workers.iter().map(|worker| worker.backend.engine))
+        engine: common_value(workers.iter().map(|worker| worker.backend.engine))
             .map_or("", Engine::name)
             .to_owned(),
         direct: Some(workers.iter().all(|worker| worker.backend.direct)),
@@ -212,12 +212,15 @@ fn blank(result: &RunResult, workers: &[&WorkerResult]) -> PageFigure {
 }
 
 /// The job of each worker.
-fn jobs<'a>(result: &'a RunResult, workers: &'a [&WorkerResult]) -> impl Iterator<Item = &'a Job> {
+fn worker_jobs<'a>(
+    result: &'a RunResult,
+    workers: &'a [&WorkerResult],
+) -> impl Iterator<Item = &'a Job> {
     workers.iter().map(|worker| &result.plan.jobs[worker.job])
 }
 
 /// The common value, if all are equal.
-fn same<T: PartialEq>(mut all: impl Iterator<Item = T>) -> Option<T> {
+fn common_value<T: PartialEq>(mut all: impl Iterator<Item = T>) -> Option<T> {
     let first = all.next()?;
     all.all(|other| other == first).then_some(first)
 }

@@ -31,7 +31,7 @@ pub(super) fn conditions(report: &PageReport) -> String {
         names,
         listed_names(&unique(devices), SEPARATOR),
         listed_names(&unique(kernels), SEPARATOR),
-        date(report),
+        start_date(report),
     ];
     let parts = parts.into_iter().filter(|part| !part.is_empty());
     parts.collect::<Vec<_>>().join(" · ")
@@ -110,7 +110,7 @@ fn is_simulated(report: &PageReport, run: &PageRun) -> bool {
 }
 
 /// Start of the first run, or that all results are simulated.
-fn date(report: &PageReport) -> String {
+fn start_date(report: &PageReport) -> String {
     if let Some(date) = first_date(report) {
         return date;
     }

@@ -25,14 +25,14 @@ fn convert_count(source: &str, result: &LifecycleResult, at_once: u32) -> PagePi
     };
     let classes = || result.classes.iter().map(|class| class.name.as_str());
     let is_measured = |stage: &LifecycleStage| {
-        classes().any(|class| group(class).is_some_and(|group| cell(group, *stage).is_some()))
+        classes().any(|class| group(class).is_some_and(|group| stage_cell(group, *stage).is_some()))
     };
     let stages: Vec<LifecycleStage> = LifecycleStage::ALL
         .into_iter()
         .filter(is_measured)
         .collect();
     let row = |stage: &LifecycleStage| -> Vec<Option<PivotCell>> {
-        let cells = classes().map(|class| cell(group(class)?, *stage));
+        let cells = classes().map(|class| stage_cell(group(class)?, *stage));
         cells.collect()
     };
     let when = match at_once {
@@ -55,7 +55,7 @@ fn convert_count(source: &str, result: &LifecycleResult, at_once: u32) -> PagePi
     }
 }
 
-fn cell(group: &LifecycleGroup, stage: LifecycleStage) -> Option<PivotCell> {
+fn stage_cell(group: &LifecycleGroup, stage: LifecycleStage) -> Option<PivotCell> {
     let summary = group.stage(stage)?;
     let median = summary.p50?;
     let ends = median.interval_ns;

@@ -102,7 +102,7 @@ mod tests {
     fn study_without_objective_names_its_knee() {
         let page = convert_load("file", &study_of(&[500.0, 2000.0, 3500.0, 4500.0, 6000.0]));
         let knee = page.knee_per_s.expect("latency grows towards the cap");
-        let start = format!("near {} IOPS", words::iops(knee));
+        let start = format!("near {} IOPS", words::iops_text(knee));
         assert!(page.knee.starts_with(&start), "{}", page.knee);
         assert!(page.objectives.is_empty());
     }

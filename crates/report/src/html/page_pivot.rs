@@ -1,7 +1,7 @@
 //! Pivot tables for the page, which draws them as grouped bars.
 
 use super::document::{PagePivot, PageResult, PageUnit, PivotCell};
-use super::page_promises::kept;
+use super::page_promises::promise_kept;
 use crate::pivot;
 use iosonde_history::{StudySummary, TOGETHER};
 use iosonde_result::compare::informative_interval;
@@ -28,7 +28,7 @@ pub(super) fn convert_pivot(pivot: &pivot::PivotTable) -> PagePivot {
             }),
             promised: promised.map(|promised| promised.value),
             product: promised.map(|promised| format!("{}: {}", promised.product, promised.source)),
-            kept: promised.and_then(|promised| kept(promised.verdict)),
+            kept: promised.and_then(|promised| promise_kept(promised.verdict)),
         })
     };
     let cells = rows

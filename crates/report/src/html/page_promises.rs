@@ -24,7 +24,7 @@ pub(super) fn compare_runs(
             conditions: Vec::new(),
             rows: Metric::ALL
                 .into_iter()
-                .filter_map(|metric| row(promise, metric, fastest(alone(), place, metric)?))
+                .filter_map(|metric| promise_row(promise, metric, fastest(alone(), place, metric)?))
                 .collect(),
         })
         .filter(|promise| !promise.rows.is_empty())
@@ -45,7 +45,7 @@ pub(super) fn convert_check(held: &PromiseCheck, place: &str) -> PagePromise {
             .collect();
         PromiseRow {
             verdict: words.join("; "),
-            kept: kept(judged.verdict).filter(|_| row.doubts.is_empty()),
+            kept: promise_kept(judged.verdict).filter(|_| row.doubts.is_empty()),
             ..drawn(judged, rate)
         }
     };
@@ -89,7 +89,7 @@ fn is_one_way(run: &PageRun) -> bool {
     directions.all(|other| Some(other) == first)
 }
 
-fn row(
+fn promise_row(
     promise: &iosonde_limits::Promise,
     metric: Metric,
     found: (&PageFigure, PageRate),
@@ -117,12 +117,12 @@ fn drawn(judged: &PromiseComparison, measured: PageRate) -> PromiseRow {
         promised: judged.promised_per_s,
         measured,
         verdict: verdict(judged).to_owned(),
-        kept: kept(judged.verdict),
+        kept: promise_kept(judged.verdict),
     }
 }
 
 /// Whether a promise is kept. `None`: the figure is not that of the promised product.
-pub(super) fn kept(verdict: PromiseVerdict) -> Option<bool> {
+pub(super) fn promise_kept(verdict: PromiseVerdict) -> Option<bool> {
     match verdict {
         PromiseVerdict::Kept | PromiseVerdict::Bursting => Some(true),
         PromiseVerdict::Below => Some(false),

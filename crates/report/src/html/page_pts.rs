@@ -12,10 +12,10 @@ const MOST_ROUNDS: usize = 300;
 /// Returns the series of a test from `source`.
 pub(super) fn convert_pts(source: &str, result: &PtsResult) -> Vec<PageSweep> {
     let series = result.series.iter();
-    series.map(|one| grid(source, result, one)).collect()
+    series.map(|one| pts_grid(source, result, one)).collect()
 }
 
-fn grid(source: &str, result: &PtsResult, series: &SeriesResult) -> PageSweep {
+fn pts_grid(source: &str, result: &PtsResult, series: &SeriesResult) -> PageSweep {
     let step = series.rounds.len().div_ceil(MOST_ROUNDS).max(1);
     let shown: Vec<usize> = (0..series.rounds.len()).step_by(step).collect();
     let axis = |name: &str, values: Vec<String>| SweepAxis {
@@ -24,14 +24,19 @@ fn grid(source: &str, result: &PtsResult, series: &SeriesResult) -> PageSweep {
     };
     let of_workloads = |say: fn(&PtsWorkload) -> String| unique(series.workloads.iter().map(say));
     let curve = |(index, workload): (usize, &PtsWorkload)| SweepCurve {
-        values: vec![mix(workload), block(workload)],
+        values: vec![read_write_mix(workload), block(workload)],
         block_bytes: workload.block_bytes,
         sentence: None,
         knee: None,
         notes: Vec::new(),
         cells: shown
             .iter()
-            .filter_map(|round| Some(cell(*round, series.rounds[*round].cells[index].as_ref()?)))
+            .filter_map(|round| {
+                Some(round_cell(
+                    *round,
+                    series.rounds[*round].cells[index].as_ref()?,
+                ))
+            })
             .collect(),
     };
     let steady_state = std::iter::once(settled(result, series));
@@ -40,7 +45,7 @@ fn grid(source: &str, result: &PtsResult, series: &SeriesResult) -> PageSweep {
         target: result.target.clone(),
         headline: headline(result),
         axes: vec![
-            axis("rw", of_workloads(mix)),
+            axis("rw", of_workloads(read_write_mix)),
             axis("bs", of_workloads(block)),
             axis(
                 "round",
@@ -52,7 +57,7 @@ fn grid(source: &str, result: &PtsResult, series: &SeriesResult) -> PageSweep {
     }
 }
 
-fn mix(workload: &PtsWorkload) -> String {
+fn read_write_mix(workload: &PtsWorkload) -> String {
     match workload.read_percent {
         0 => "writes".to_owned(),
         100 => "reads".to_owned(),
@@ -65,7 +70,7 @@ fn block(workload: &PtsWorkload) -> String {
 }
 
 /// Converts one workload of a round. The round replaces the depth.
-fn cell(round: usize, cell: &PtsCell) -> PageSweepCell {
+fn round_cell(round: usize, cell: &PtsCell) -> PageSweepCell {
     PageSweepCell {
         iodepth: u32::try_from(round + 1).unwrap_or(u32::MAX),
         basis: CellBasis::Measured,

@@ -8,7 +8,7 @@ use iosonde_result::words;
 pub(crate) fn quantity(value: f64, unit: PageUnit) -> String {
     match unit {
         PageUnit::Iops if value < 10.0 && value.fract() != 0.0 => format!("{value:.1}"),
-        PageUnit::Iops => words::iops(value),
+        PageUnit::Iops => words::iops_text(value),
         PageUnit::BytesPerS => words::bandwidth(value),
         PageUnit::Ns => with_micro_sign(&words::latency(value)),
         PageUnit::Percent => format!("{} %", words::three_digits(value)),

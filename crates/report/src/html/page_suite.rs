@@ -95,7 +95,7 @@ pub(super) fn title(suites: &[PageSuite]) -> Option<String> {
 }
 
 /// Position of a mark in a list: `✗`, then `?`, then `✓`.
-pub(super) fn rank(mark: char) -> u8 {
+pub(super) fn mark_rank(mark: char) -> u8 {
     match mark {
         '✗' => 0,
         '?' => 1,

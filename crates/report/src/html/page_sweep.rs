@@ -2,8 +2,8 @@
 
 use super::document::{PageCellTexts, PageRate, PageSweep, PageSweepCell, SweepAxis, SweepCurve};
 use crate::sweep::{
-    advice_lines, headline, is_anything, knee, notes, notes_of_step, sentence, sentences, storage,
-    what,
+    advice_lines, curve_knee, headline, is_anything, notes, notes_of_step, sentence, sentences,
+    storage, sweep_target_text,
 };
 use iosonde_result::compare::informative_interval;
 use iosonde_study::probe::LatencySummary;
@@ -26,7 +26,7 @@ fn convert_with_notes(source: &str, result: &SweepResult, notes: Vec<String>) ->
     });
     PageSweep {
         source: source.to_owned(),
-        target: what(result),
+        target: sweep_target_text(result),
         headline: headline(result),
         axes: axes.collect(),
         curves: result
@@ -100,7 +100,7 @@ fn curve(result: &SweepResult, curve: &CurveResult) -> SweepCurve {
         values: curve.values.clone(),
         block_bytes: curve.block_bytes,
         sentence: sentence(result, curve),
-        knee: knee(curve),
+        knee: curve_knee(curve),
         notes: Vec::new(),
         cells: curve.cells.iter().map(convert_cell).collect(),
     }

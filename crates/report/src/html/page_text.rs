@@ -7,7 +7,7 @@ use super::document::{
 };
 use super::page_header::conditions;
 use super::page_winner::NAMES;
-use super::text_elements::{element, more, row, short_name, table};
+use super::text_elements::{element, hidden_items_text, short_name, table, table_row};
 use crate::known_digits::with_micro_sign;
 use crate::unique;
 use iosonde_study::words;
@@ -171,14 +171,14 @@ fn load_elements(load: &PageLoad) -> Vec<String> {
 
 fn load_row(point: &LoadPoint) -> String {
     let mut cells = vec![
-        words::iops(point.offered_per_s),
-        words::iops(point.achieved_per_s),
+        words::iops_text(point.offered_per_s),
+        words::iops_text(point.achieved_per_s),
         point.state.word().to_owned(),
     ];
     cells.extend(point.shown.clone());
     // Past saturation, no I/O may have been measured.
     cells.push(point.max_ns.map_or_else(|| "-".to_owned(), latency_text));
-    row(&cells)
+    table_row(&cells)
 }
 
 fn latency_text(ns: f64) -> String {
@@ -206,7 +206,7 @@ fn sweep_rows(sweep: &PageSweep) -> Vec<String> {
         let mut cells = values.clone();
         cells.push(cell.iodepth.to_string());
         cells.extend(figures.map(|text| text.unwrap_or_else(|| "-".to_owned())));
-        Some(row(&cells))
+        Some(table_row(&cells))
     });
     rows.collect()
 }
@@ -216,7 +216,7 @@ fn texts_of_round(cell: &PageSweepCell) -> PageCellTexts {
     let latency = |ns: Option<u64>| ns.map(|ns| latency_text(ns as f64));
     let [p50, p99, _] = cell.percentiles_ns.map(latency);
     PageCellTexts {
-        iops: cell.iops.map(|rate| words::iops(rate.mean)),
+        iops: cell.iops.map(|rate| words::iops_text(rate.mean)),
         bandwidth: cell.bytes_per_s.map(words::bandwidth),
         mean: cell.mean_ns.map(latency_text),
         p50,
@@ -237,7 +237,7 @@ fn finding_elements(runs: &[PageRun]) -> Vec<String> {
     let mut findings: Vec<String> = findings.collect();
     let hidden = findings.len().saturating_sub(FINDINGS_MAX);
     findings.truncate(FINDINGS_MAX);
-    findings.extend(more(hidden, "more finding"));
+    findings.extend(hidden_items_text(hidden, "more finding"));
     findings
 }
 
@@ -269,7 +269,7 @@ fn figure_row(run: &PageRun, figure: &PageFigure) -> String {
         percentile(p50),
         percentile(p99),
     ];
-    row(&cells)
+    table_row(&cells)
 }
 
 #[cfg(test)]

@@ -32,7 +32,7 @@ pub(super) fn short_name(name: &str) -> String {
 }
 
 /// Returns a row of a table.
-pub(super) fn row(cells: &[String]) -> String {
+pub(super) fn table_row(cells: &[String]) -> String {
     let cells: Vec<String> = cells.iter().map(|text| element("td", text)).collect();
     XmlElement::new("tr").with_xml(&cells.concat())
 }
@@ -47,11 +47,11 @@ pub(super) fn table(columns: &[&str], mut rows: Vec<String>) -> Option<String> {
     let titles: Vec<String> = columns.iter().map(|title| element("th", title)).collect();
     let head = XmlElement::new("tr").with_xml(&titles.concat());
     let table = XmlElement::new("table").with_xml(&[head, rows.concat()].concat());
-    Some(table + &more(hidden, "more row").unwrap_or_default())
+    Some(table + &hidden_items_text(hidden, "more row").unwrap_or_default())
 }
 
 /// Counts the items that the text leaves out. `None` if it has all.
-pub(super) fn more(hidden: usize, one: &str) -> Option<String> {
+pub(super) fn hidden_items_text(hidden: usize, one: &str) -> Option<String> {
     (hidden > 0).then(|| element("p", &words::counted(hidden, one)))
 }
 
@@ -69,7 +69,7 @@ mod tests {
 
     #[test]
     fn long_table_counts_its_hidden_rows() {
-        let rows = |count: usize| vec![row(&["cell".to_owned()]); count];
+        let rows = |count: usize| vec![table_row(&["cell".to_owned()]); count];
         let long = table(&["name"], rows(ROWS_MAX + 3)).unwrap();
         assert!(long.ends_with("</table><p>3 more rows</p>"), "{long}");
         assert_eq!(long.matches("<td>").count(), ROWS_MAX);

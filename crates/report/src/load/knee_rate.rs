@@ -110,14 +110,18 @@ impl KneeRate {
                 rate,
                 p99_ns,
                 p99_half_ns,
-            } => format!("{} at {}", p99_text(p99_ns, p99_half_ns), words::iops(rate)),
+            } => format!(
+                "{} at {}",
+                p99_text(p99_ns, p99_half_ns),
+                words::iops_text(rate)
+            ),
             BeyondKnee::FellBehind { rate } => {
-                format!("the target fell behind at {}", words::iops(rate))
+                format!("the target fell behind at {}", words::iops_text(rate))
             }
         };
         format!(
             "near {} IOPS{share}: p99 is {}, {beyond}",
-            words::iops(self.rate),
+            words::iops_text(self.rate),
             p99_text(self.p99_ns, self.p99_half_ns)
         )
     }
@@ -168,11 +172,11 @@ fn words_without_knee(count: usize, (rate, p99): (f64, &str), behind: Option<f64
         _ => "none shown".to_owned(),
     };
     let behind = behind.map_or(String::new(), |behind| {
-        format!("; the target fell behind at {}", words::iops(behind))
+        format!("; the target fell behind at {}", words::iops_text(behind))
     });
     format!(
         "{start}: p99 is {p99} at {} IOPS, the highest sustained rate{behind}",
-        words::iops(rate)
+        words::iops_text(rate)
     )
 }
 

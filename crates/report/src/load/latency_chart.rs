@@ -383,7 +383,7 @@ impl LatencyChart {
     fn knee_line(&self, knee: &KneeRate, characters: &ChartCharacters) -> String {
         let (column, mark) = (self.column(knee.rate), characters.knee);
         let width = MARGIN_COLUMNS + column;
-        let name = format!(" knee {} ", words::iops(knee.rate));
+        let name = format!(" knee {} ", words::iops_text(knee.rate));
         match column + name.len() > self.size.columns {
             true => format!("{name:>width$}{mark}"),
             false => format!("{:width$}{mark}{}", "", name.trim_end()),
@@ -395,7 +395,10 @@ impl LatencyChart {
         let middle = self.size.columns - 2 * end;
         let name = "offered IOPS";
         let name = if name.len() < middle { name } else { "" };
-        let (low, high) = (words::iops(self.rates.0), words::iops(self.rates.1));
+        let (low, high) = (
+            words::iops_text(self.rates.0),
+            words::iops_text(self.rates.1),
+        );
         format!(
             "{:MARGIN_COLUMNS$}{low:<end$}{name:^middle$}{high:>end$}",
             ""

@@ -1,6 +1,6 @@
 //! Table of the offered rates of a load study.
 
-use super::{PERCENTILES, bar, is_judged, latency, longest, percent_of, percentile};
+use super::{PERCENTILES, is_judged, latency, latency_bar, longest, percent_of, percentile};
 use crate::axis_numbers::value_range;
 use crate::text_table::{column_widths, columns, hidden_columns};
 use iosonde_study::load::{LoadMeasurement, LoadResult};
@@ -56,11 +56,11 @@ fn cells(point: &LoadMeasurement, capacity: Option<f64>, range: (f64, f64)) -> R
     };
     let [p50, p95, p99, p99_9] = PERCENTILES.map(|percent| percentile(point, percent));
     let load = capacity.map(|capacity| percent_of(point.offered.total(), capacity));
-    let bar = is_judged(point).then(|| bar(point.percentile_ns(99.0), range));
+    let bar = is_judged(point).then(|| latency_bar(point.percentile_ns(99.0), range));
     [
         load.map_or(String::new(), |percent| format!("{percent}%")),
-        words::iops(point.offered.total()),
-        format!("{}{mark}", words::iops(point.achieved_per_s())),
+        words::iops_text(point.offered.total()),
+        format!("{}{mark}", words::iops_text(point.achieved_per_s())),
         p50,
         p95,
         p99,

@@ -25,7 +25,7 @@ const SHADES: [char; 6] = ['.', ':', '-', '=', '#', '@'];
 
 /// Rows are write rates, the highest first. Columns are read rates, the lowest first. A matrix that
 /// is too wide for its figures has two parts, one below the other.
-pub(super) fn text(matrix: &Matrix) -> String {
+pub(super) fn matrix_text(matrix: &Matrix) -> String {
     let count = matrix.reads_per_s.len();
     let (measured, all) = matrix.measured();
     let (grid, legend) = if count - 1 <= WITH_FIGURES {
@@ -39,8 +39,8 @@ pub(super) fn text(matrix: &Matrix) -> String {
                 cells.collect::<String>()
             };
             let rates = matrix.reads_per_s[columns.clone()].iter();
-            let rates = rates.map(|rate| format!("{:>FIGURE_COLUMNS$}", words::iops(*rate)));
-            grid(matrix, row, &rates.collect::<String>())
+            let rates = rates.map(|rate| format!("{:>FIGURE_COLUMNS$}", words::iops_text(*rate)));
+            matrix_grid(matrix, row, &rates.collect::<String>())
         });
         let parts: Vec<String> = parts.collect();
         (parts.join("\n"), legend_of_figures(matrix))
@@ -50,7 +50,7 @@ pub(super) fn text(matrix: &Matrix) -> String {
             let cells = matrix.cells[row].iter();
             cells.map(|cell| shade(cell, range)).collect::<String>()
         };
-        let grid = grid(matrix, row, &ends(&matrix.reads_per_s));
+        let grid = matrix_grid(matrix, row, &rate_range_text(&matrix.reads_per_s));
         (grid, legend_of_shades(matrix, range))
     };
     let legend = wrapped(&format!(
@@ -60,10 +60,10 @@ pub(super) fn text(matrix: &Matrix) -> String {
 }
 
 /// Rows of cells beside their write rates, above the read rates.
-fn grid(matrix: &Matrix, row: impl Fn(usize) -> String, reads: &str) -> String {
+fn matrix_grid(matrix: &Matrix, row: impl Fn(usize) -> String, reads: &str) -> String {
     let mut text = String::new();
     for (index, writes) in matrix.writes_per_s.iter().enumerate().rev() {
-        let line = format!("{:>7} {}", words::iops(*writes), row(index));
+        let line = format!("{:>7} {}", words::iops_text(*writes), row(index));
         text.push_str(&format!("{}\n", line.trim_end()));
     }
     text.push_str(&format!("{:RATE_COLUMNS$}{reads}\n", ""));
@@ -71,14 +71,14 @@ fn grid(matrix: &Matrix, row: impl Fn(usize) -> String, reads: &str) -> String {
 }
 
 /// Lowest and highest rate below the ends of a row of shades.
-fn ends(rates: &[f64]) -> String {
+fn rate_range_text(rates: &[f64]) -> String {
     let last = rates.len() - 1;
     let is_end = |index: usize| index == 0 || index == last;
     let texts = rates
         .iter()
         .enumerate()
         .map(|(index, rate)| match is_end(index) {
-            true => words::iops(*rate),
+            true => words::iops_text(*rate),
             false => " ".to_owned(),
         });
     texts.collect()
@@ -189,7 +189,7 @@ mod tests {
             ..options()
         };
         let result = measured("throttled", &with);
-        let grid = text(result.matrix.as_ref().unwrap());
+        let grid = matrix_text(result.matrix.as_ref().unwrap());
         let mut builder = HtmlReportBuilder::default();
         builder.load("file", &result);
         let page = builder.into_page_report(None);
@@ -266,11 +266,11 @@ mod tests {
     #[test]
     fn wide_matrix_is_printed_in_parts_of_80_columns() {
         for (steps, parts) in [(2, 1), (8, 1), (9, 2), (10, 2), (11, 1), (50, 1)] {
-            let text = text(&matrix(steps));
+            let text = matrix_text(&matrix(steps));
             let widest = text.lines().map(|line| line.chars().count()).max();
             assert!(widest.unwrap() <= 80, "{text}");
             // Each part has each write rate once.
-            let highest = format!("{} ", words::iops(steps as f64 * 1000.0));
+            let highest = format!("{} ", words::iops_text(steps as f64 * 1000.0));
             let rows = text
                 .lines()
                 .filter(|line| line.trim_start().starts_with(&highest));
@@ -278,7 +278,7 @@ mod tests {
             let has_figures = text.contains("~840us");
             assert_eq!(has_figures, steps <= WITH_FIGURES, "{text}");
         }
-        let parts = text(&matrix(10));
+        let parts = matrix_text(&matrix(10));
         let axes = "             0     100     200     300     400     500\n\n";
         assert!(parts.contains(axes), "{parts}");
         let axes = "     600     700     800     900   1.00k\n\n";

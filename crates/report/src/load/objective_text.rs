@@ -19,7 +19,7 @@ pub(super) fn out_of_reach(result: &LoadResult, found: &ObjectiveAnswer) -> Opti
     let mut rates = result.points.iter().map(|point| point.offered.total());
     let place = match rates.all(|other| other >= rate) {
         true => "the lowest rate".to_owned(),
-        false => format!("{} IOPS", words::iops(rate)),
+        false => format!("{} IOPS", words::iops_text(rate)),
     };
     let is_above = ns > objective.latency_ns as f64;
     let p50 = percentile(lowest, 50.0);
@@ -33,7 +33,7 @@ pub fn objective(result: &LoadResult, found: &ObjectiveAnswer) -> String {
     if let Some(reason) = out_of_reach(result, found) {
         return format!("{objective}: {reason}");
     }
-    let iops = |rate: f64| format!("{} IOPS", words::iops(rate));
+    let iops = |rate: f64| format!("{} IOPS", words::iops_text(rate));
     let kept = |rate: f64| match figure_at(result, objective, rate) {
         Some(figure) => format!("{} ({figure})", iops(rate)),
         None => iops(rate),

@@ -71,7 +71,7 @@ pub fn short(
     };
     if let Some(found) = &result.matrix {
         lines.push(String::new());
-        lines.extend(matrix::text(found).lines().map(str::to_owned));
+        lines.extend(matrix::matrix_text(found).lines().map(str::to_owned));
     }
     lines.push(String::new());
     lines.extend(last_lines);

@@ -1,7 +1,7 @@
 use super::*;
 use crate::text_style::TextStyle;
 use iosonde_engine::runner::LocalRunner;
-use iosonde_study::load::{LoadOptions, LoadPattern, MatrixOptions, load};
+use iosonde_study::load::{LoadOptions, LoadPattern, MatrixOptions, measure_load};
 use iosonde_study::test_targets::simulated_target;
 use iosonde_study::{StudyEvent, StudyFinding, StudyObserver};
 
@@ -32,7 +32,7 @@ pub(super) fn options() -> LoadOptions {
 pub(crate) fn measured(device: &str, options: &LoadOptions) -> LoadResult {
     let target = simulated_target(device);
     let mut session = LocalRunner::default().open();
-    load(&mut session, &target, options, &mut ()).unwrap()
+    measure_load(&mut session, &target, options, &mut ()).unwrap()
 }
 
 #[test]
@@ -44,9 +44,10 @@ fn simulated_load_report_is_deterministic() {
         "{text}"
     );
     insta::assert_snapshot!("net_iops_cap", text);
-    insta::assert_snapshot!("net_iops_cap_csv", csv(&result));
+    insta::assert_snapshot!("net_iops_cap_csv", load_result_csv(&result));
     insta::assert_snapshot!("net_iops_cap_markdown", markdown(&result));
-    let document: serde_json::Value = serde_json::from_str(&json(&result).unwrap()).unwrap();
+    let document: serde_json::Value =
+        serde_json::from_str(&load_result_json(&result).unwrap()).unwrap();
     assert_eq!(document["kind"], "load");
     let own: LoadResult = serde_json::from_value(document["load"].clone()).unwrap();
     assert_eq!(own, result);
@@ -160,7 +161,7 @@ fn reported_curve_has_all_runs_and_no_cell_of_the_matrix() {
     };
     let mut session = LocalRunner::default().open();
     let mut curve = ReportedCurve::default();
-    let result = load(&mut session, &target, &with, &mut curve).unwrap();
+    let result = measure_load(&mut session, &target, &with, &mut curve).unwrap();
     curve
         .0
         .sort_by(|a, b| a.offered.total().total_cmp(&b.offered.total()));
@@ -189,7 +190,7 @@ fn interrupted_rate_is_not_judged() {
     };
     let target = simulated_target("net-iops-cap");
     let mut session = LocalRunner::default().open();
-    let result = load(&mut session, &target, &with, &mut Impatient(0)).unwrap();
+    let result = measure_load(&mut session, &target, &with, &mut Impatient(0)).unwrap();
     insta::assert_snapshot!("interrupted", table(&result));
     let known = result.points.iter().map(|point| point.interrupted);
     assert_eq!(known.collect::<Vec<_>>(), [false, true]);

@@ -83,7 +83,7 @@ fn known_chart() -> ChartData {
 
 #[test]
 fn known_points_and_names_are_drawn() {
-    let document = svg(&known_chart(), &STYLE);
+    let document = chart_svg(&known_chart(), &STYLE);
     let tree = roxmltree::Document::parse(&document).unwrap();
     let count = |tag: &str| {
         let elements = tree.descendants();
@@ -115,7 +115,7 @@ fn known_points_and_names_are_drawn() {
 fn band_breaks_at_a_point_without_interval() {
     let mut chart = known_chart();
     chart.panels[0].series[0].band.remove(1);
-    let document = svg(&chart, &STYLE);
+    let document = chart_svg(&chart, &STYLE);
     let bands = document.matches("<polygon").count();
     assert_eq!(bands, 1, "the other line has a band");
 }
@@ -127,11 +127,11 @@ fn png_and_svg_have_the_requested_size() {
         width: 640,
         height: 400,
     };
-    let image = png(&known_chart(), &style).unwrap();
+    let image = chart_png(&known_chart(), &style).unwrap();
     assert_eq!(image[..8], *b"\x89PNG\r\n\x1a\n");
     assert_eq!(image[16..24], [0, 0, 2, 128, 0, 0, 1, 144]);
     assert!(image.len() > 2000, "{} bytes", image.len());
-    let document = svg(&known_chart(), &style);
+    let document = chart_svg(&known_chart(), &style);
     assert!(document.contains(r#"width="640" height="400""#));
 }
 
@@ -403,7 +403,7 @@ fn objective_is_a_named_line_of_the_latency_chart() {
     assert!(panel.y.min < 3e6 && panel.y.max > 3e6, "{:?}", panel.y);
     let note = "objective p99 <= 9.00 s: above the scale".to_owned();
     assert!(chart.footer.contains(&note), "{:?}", chart.footer);
-    let document = svg(&chart, &STYLE);
+    let document = chart_svg(&chart, &STYLE);
     let tree = roxmltree::Document::parse(&document).unwrap();
     let mut texts = tree.descendants().filter_map(|node| node.text());
     assert!(texts.any(|text| text == limits[0].0), "{document}");
@@ -417,7 +417,7 @@ fn objective_name_without_room_is_in_a_note() {
     builder.load("one", &result);
     let chart = PlotSource::new(builder, None).chart(ChartKind::Latency);
     let chart = chart.unwrap();
-    let document = svg(&chart, &STYLE);
+    let document = chart_svg(&chart, &STYLE);
     let tree = roxmltree::Document::parse(&document).unwrap();
     let texts = tree.descendants().filter_map(|node| node.text());
     let texts: Vec<&str> = texts.collect();
@@ -493,7 +493,7 @@ fn lines_that_coincide_share_the_label_at_their_end() {
     let mut chart = known_chart();
     let points = chart.panels[0].series[0].points.clone();
     chart.panels[0].series[1].points = points;
-    let document = svg(&chart, &STYLE);
+    let document = chart_svg(&chart, &STYLE);
     assert!(document.contains(">read, write<"), "{document}");
     assert!(!document.contains(">write<"), "{document}");
 }

@@ -21,7 +21,7 @@ pub(super) fn list_conditions(result: &ProbeResult) -> Vec<(&'static str, String
     let sides = || runs.iter().rev().filter_map(|run| run.ceph.as_ref());
     let mut answered = sides().filter(|side| side.activity.looks > 0);
     if let Some(side) = answered.next().or_else(|| sides().next()) {
-        pairs.extend(facts::ceph(side));
+        pairs.extend(facts::ceph_facts(side));
     }
     let measured = || row::measured_runs(result);
     // For a local disk, use of the page cache is reported below under `I/O`.
@@ -31,11 +31,11 @@ pub(super) fn list_conditions(result: &ProbeResult) -> Vec<(&'static str, String
     let caches = combine_caches(measured().map(|run| run.result.caches.as_slice()));
     pairs.extend(facts::caches(&caches));
     if let Some(run) = measured().find(|run| !run.result.nfs.is_empty()) {
-        let nfs_facts = facts::nfs(&run.result.nfs).into_iter();
+        let nfs_facts = facts::nfs_facts(&run.result.nfs).into_iter();
         pairs
             .extend(nfs_facts.map(|(name, text)| (name, format!("{}: {text}", run.phase.title()))));
     }
-    pairs.push(("I/O", how(result)));
+    pairs.push(("I/O", engines_and_depths(result)));
     if let Some(run) = runs.first() {
         pairs.push(("machine", facts::machine(&run.host)));
         pairs.extend(facts::bounds(&run.host));
@@ -51,7 +51,7 @@ pub(super) fn list_conditions(result: &ProbeResult) -> Vec<(&'static str, String
 }
 
 /// Engines and depths in use, and whether O_DIRECT was in use.
-fn how(result: &ProbeResult) -> String {
+fn engines_and_depths(result: &ProbeResult) -> String {
     let figures = result.figures.iter();
     let engines = grouped(figures.map(|figure| (figure.engine, figure.iodepth.to_string())));
     let engines = engines.into_iter().map(|(engine, depths)| {

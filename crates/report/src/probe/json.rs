@@ -29,7 +29,7 @@ struct ProbeComparison<'a> {
 }
 
 /// Returns iosonde's document: each run with its histograms and intervals.
-pub(super) fn own(results: &[ProbeResult]) -> serde_json::Result<String> {
+pub(super) fn probe_json(results: &[ProbeResult]) -> serde_json::Result<String> {
     let content = ProbesContent {
         probes: results.iter().collect(),
         repetitions: Vec::new(),
@@ -66,14 +66,14 @@ pub(super) fn repeated(
 }
 
 /// Returns fio's document, with one job per measured phase.
-pub(super) fn fio<'a>(
+pub(super) fn probe_fio_json<'a>(
     results: impl IntoIterator<Item = &'a ProbeResult>,
 ) -> serde_json::Result<String> {
     let Some(joined) = joined(results) else {
         return Ok("{}\n".to_owned());
     };
     let mut text = Vec::new();
-    fio::write_json(&mut text, &fio::json(&joined, false)).map_err(serde_json::Error::io)?;
+    fio::write_json(&mut text, &fio::fio_json(&joined, false)).map_err(serde_json::Error::io)?;
     text.push(b'\n');
     Ok(String::from_utf8_lossy(&text).into_owned())
 }

@@ -25,9 +25,9 @@ pub(super) fn knees(result: &ProbeResult) -> Vec<(&'static str, String)> {
 
 /// Describes a knee, and the rate of a longer run that did not keep up the maximum.
 pub(crate) fn knee_in_words(result: &ProbeResult, knee: &Knee) -> String {
-    let mut text = maximum_depth::knee(knee, "+-");
+    let mut text = maximum_depth::knee_text(knee, "+-");
     if let Some(figure) = result.sustained_rate(knee) {
-        let rate = row::rate(figure.phase, figure.iops);
+        let rate = row::phase_rate_text(figure.phase, figure.iops);
         let depth = figure.iodepth;
         text.push_str(&format!("; only {rate} in the longer run at depth {depth}"));
         if let Some(hint) = maximum_depth::write_cache_hint(result, knee, figure) {

@@ -9,8 +9,10 @@ use iosonde_study::probe::ProbeResult;
 use iosonde_study::promise_check::PromiseCheck;
 use iosonde_study::words;
 
-pub(super) fn text(results: &[ProbeResult]) -> String {
-    let each = results.iter().map(|result| one(result, results));
+pub(super) fn probe_markdown(results: &[ProbeResult]) -> String {
+    let each = results
+        .iter()
+        .map(|result| target_markdown(result, results));
     let mut text = each.collect::<Vec<_>>().join("\n");
     if results.len() > 1 {
         text.push_str(&side_by_side::markdown(results));
@@ -29,7 +31,7 @@ const FIGURE_COLUMNS: [TableColumn<'_>; 8] = [
     Left(""),
 ];
 
-fn one(result: &ProbeResult, results: &[ProbeResult]) -> String {
+fn target_markdown(result: &ProbeResult, results: &[ProbeResult]) -> String {
     let size = words::bytes(result.working_set.bytes);
     let mut text = format!("## {}\n\n", result.target);
     if !device::is_shared(result, results) {
@@ -96,7 +98,7 @@ fn promised(held: &PromiseCheck) -> String {
         Left("verdict"),
     ];
     let rows = held.rows.iter().map(|row| {
-        let mut verdict = vec![promise::word(row.judged.verdict)];
+        let mut verdict = vec![promise::verdict_keyword(row.judged.verdict)];
         verdict.extend(row.doubts.iter().map(|doubt| doubt.words()));
         [
             promise::figure_cells(row).to_vec(),

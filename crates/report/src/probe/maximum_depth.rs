@@ -1,6 +1,6 @@
 //! Depth at which a knee search measured its maximum, and the time for which the maximum held.
 
-use super::row::{cell, cell_range, rate, within};
+use super::row::{cell_range, phase_rate_text, search_cell_text, within};
 use iosonde_job::plan::Direction;
 use iosonde_study::ceiling::{Ceiling, CeilingCause};
 use iosonde_study::probe::{Knee, PhaseFigure, ProbeResult, RateEstimate};
@@ -25,7 +25,7 @@ impl MaximumDepths {
         let (from, to) = found.maximum_depths();
         let digits = |mean: f64| {
             let maximum = found.maximum;
-            rate(knee.phase, RateEstimate { mean, ..maximum })
+            phase_rate_text(knee.phase, RateEstimate { mean, ..maximum })
         };
         let has_digits = |depth: &u32| {
             let own = found.rate_at(*depth);
@@ -52,7 +52,7 @@ impl MaximumDepths {
     fn words(self, knee: &Knee) -> String {
         let jobs = knee.saturation.jobs;
         match self.is_level(knee) {
-            true => format!("from {} on", cell(jobs, self.from)),
+            true => format!("from {} on", search_cell_text(jobs, self.from)),
             false => cell_range(jobs, self.from, self.to),
         }
     }
@@ -80,7 +80,7 @@ impl MaximumDepthWords {
         let is_deeper = found.knee.iodepth < depths.from;
         let has_share = is_deeper && found.knee.iops < found.maximum.mean;
         let share = has_share.then(|| {
-            let at_knee = cell(found.jobs, found.knee.iodepth);
+            let at_knee = search_cell_text(found.jobs, found.knee.iodepth);
             let perhaps = if claims.knee { "" } else { ", perhaps lower" };
             format!("{} % at {at_knee}{perhaps}", found.knee_percent())
         });
@@ -155,7 +155,7 @@ pub(super) fn most_and_depth(knee: &Knee, is_of_short_runs: bool) -> String {
     } else {
         ""
     };
-    format!("{}, {at}{runs}", rate(knee.phase, maximum))
+    format!("{}, {at}{runs}", phase_rate_text(knee.phase, maximum))
 }
 
 /// Possible cause of a maximum of writes that a longer run did not keep up, with its evidence.
@@ -220,7 +220,7 @@ pub fn knee_in_short(knee: &Knee, plus_minus: &str) -> (String, String) {
         return ("not known".to_owned(), format!("{most} {known}"));
     }
     let error = error_in_words(knee, plus_minus);
-    let most = rate(knee.phase, found.maximum);
+    let most = phase_rate_text(knee.phase, found.maximum);
     let depths = MaximumDepthWords::from_knee(knee).with_share();
     (most, format!("{error}{depths}"))
 }
@@ -235,7 +235,7 @@ fn error_in_words(knee: &Knee, plus_minus: &str) -> String {
 
 /// Describes a knee: `763k IOPS ±0.4 % at depth 128; more depth only adds latency`. The text claims
 /// only what the intervals prove. `plus_minus` stands before half an interval.
-pub fn knee(knee: &Knee, plus_minus: &str) -> String {
+pub fn knee_text(knee: &Knee, plus_minus: &str) -> String {
     let found = &knee.saturation;
     let claims = found.claims();
     if !claims.maximum {
@@ -243,7 +243,7 @@ pub fn knee(knee: &Knee, plus_minus: &str) -> String {
         return format!("not known; the fastest was {at} with {most} {known}");
     }
     let error = error_in_words(knee, plus_minus);
-    let most = rate(knee.phase, found.maximum);
+    let most = phase_rate_text(knee.phase, found.maximum);
     let depths = MaximumDepthWords::from_knee(knee).whole();
     let beyond = match found.latency_only {
         None if claims.rises => format!("the rate still rises at depth {}", found.deepest()),

@@ -18,7 +18,7 @@ promise_verdict,promise_doubts";
 /// Further column of `--repeat`: the number of the run, from 1.
 const RUN: &str = ",run";
 
-pub(super) fn text(results: &[ProbeResult]) -> String {
+pub(super) fn probe_csv_text(results: &[ProbeResult]) -> String {
     let results = results.iter().map(|result| (result, None));
     text_of_runs(&results.collect::<Vec<_>>())
 }
@@ -65,7 +65,7 @@ fn promised_cells(result: &ProbeResult, figure: &PhaseFigure) -> Vec<[String; 7]
             number(judged.promised_per_s),
             judged.burst_per_s.map_or(String::new(), number),
             number(judged.ratio),
-            promise::word(judged.verdict).to_owned(),
+            promise::verdict_keyword(judged.verdict).to_owned(),
             doubts.join("; "),
         ])
     };

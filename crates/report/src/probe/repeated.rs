@@ -70,7 +70,7 @@ impl<'a> RepeatedReport<'a> {
                 self.repetitions(),
                 self.comparisons(),
             ),
-            Format::FioJson => json::fio(self.results()),
+            Format::FioJson => json::probe_fio_json(self.results()),
             Format::Csv => {
                 let numbered = |target: &'a RepeatedTarget| {
                     let runs = target.runs.iter().zip(1..);
@@ -111,9 +111,9 @@ impl<'a> RepeatedReport<'a> {
         let Some(first) = targets.next() else {
             return Vec::new();
         };
-        let a = side(first);
+        let a = comparable_runs(first);
         let against = |other: &'a RepeatedTarget| {
-            let comparison = compare(&a, &side(other));
+            let comparison = compare(&a, &comparable_runs(other));
             (&first.runs[0], &other.runs[0], comparison)
         };
         targets.map(against).collect()
@@ -199,7 +199,7 @@ impl<'a> RepeatedReport<'a> {
 
 /// The runs of a target for a comparison: those of which neither a signal nor an I/O error cut a
 /// phase short, if there are any.
-fn side(target: &RepeatedTarget) -> Vec<MeasuredResult> {
+fn comparable_runs(target: &RepeatedTarget) -> Vec<MeasuredResult> {
     let is_whole = |run: &&ProbeResult| !run.interrupted && run.failure().is_none();
     let whole: Vec<MeasuredResult> = target.runs.iter().filter(is_whole).map(measured).collect();
     match whole.is_empty() {
@@ -265,18 +265,19 @@ fn remarks(target: &RepeatedTarget, repetitions: &ProbeRepetitions) -> Vec<(&'st
     let runs = target.runs.len();
     for workload in in_order(repetitions).filter(|workload| workload.rates.len() < runs) {
         let count = words::counted(workload.rates.len(), "run");
-        remarks.push(("note", format!("{}: mean of {count}", name(workload))));
+        let name = workload_name(workload);
+        remarks.push(("note", format!("{name}: mean of {count}")));
     }
     remarks
 }
 
-fn name(workload: &RepeatedWorkload) -> String {
+fn workload_name(workload: &RepeatedWorkload) -> String {
     row::pattern(workload.phase, workload.block_bytes, workload.iodepth)
 }
 
 fn outlier_words(repetitions: &ProbeRepetitions) -> Vec<String> {
     let of_workload = |workload: &RepeatedWorkload| -> Vec<String> {
-        let name = name(workload);
+        let name = workload_name(workload);
         let outliers = workload.outliers.iter();
         outliers
             .map(|outlier| format!("{name}: {}", outlier_in_words(outlier)))

@@ -303,12 +303,12 @@ pub fn details(figure: &PhaseFigure, plus_minus: &str) -> String {
 
 /// Formats a rate with its known digits in the unit of its phase: IOPS, or the bandwidth of large
 /// blocks.
-pub fn rate(phase: ProbePhase, iops: RateEstimate) -> String {
+pub fn phase_rate_text(phase: ProbePhase, iops: RateEstimate) -> String {
     known_rate(in_main_unit(phase, iops))
 }
 
 /// Cell of a search: `depth 32`, `2 jobs x depth 32`.
-pub fn cell(jobs: u32, iodepth: u32) -> String {
+pub fn search_cell_text(jobs: u32, iodepth: u32) -> String {
     match jobs {
         1 => format!("depth {iodepth}"),
         jobs => format!("{jobs} jobs x depth {iodepth}"),
@@ -319,7 +319,7 @@ pub fn cell(jobs: u32, iodepth: u32) -> String {
 /// `2 jobs x depths 16 to 32`.
 pub(crate) fn cell_range(jobs: u32, from: u32, to: u32) -> String {
     match jobs {
-        _ if from == to => cell(jobs, from),
+        _ if from == to => search_cell_text(jobs, from),
         1 => format!("depths {from} to {to}"),
         jobs => format!("{jobs} jobs x depths {from} to {to}"),
     }
@@ -347,11 +347,11 @@ mod tests {
             error,
             spread: None,
         };
-        let small = |mean, error| rate(ProbePhase::RandomRead, iops(mean, error));
+        let small = |mean, error| phase_rate_text(ProbePhase::RandomRead, iops(mean, error));
         assert_eq!(small(93_410.0, Some(1_150.0)), "93.4k IOPS");
         assert_eq!(small(44_200.0, Some(38_000.0)), "44k IOPS");
         assert_eq!(small(3_100.0, None), "~3.1k IOPS");
-        let large = rate(ProbePhase::SequentialRead, iops(3_277.0, Some(2.0)));
+        let large = phase_rate_text(ProbePhase::SequentialRead, iops(3_277.0, Some(2.0)));
         assert_eq!(large, "3.20 GiB/s");
     }
 

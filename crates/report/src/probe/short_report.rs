@@ -91,7 +91,7 @@ impl ShortReport<'_> {
     /// Lines of one target. The notes give way to bottleneck and verdict.
     fn lines(&self, result: &ProbeResult, id: Option<&str>) -> Vec<String> {
         let ending = self.ending(id);
-        let mut lines = vec![head(result)];
+        let mut lines = vec![report_heading(result)];
         let warning = self.warning(result, SECTION_LINES);
         let note_lines = NOTE_LINES - warning.len();
         let promises = self.promises(result, SECTION_LINES, id);
@@ -131,7 +131,7 @@ impl ShortReport<'_> {
     /// Table, maximum and verdict of one target.
     fn brief_lines(&self, result: &ProbeResult, id: Option<&str>) -> Vec<String> {
         let ending = self.ending(id);
-        let mut lines = vec![head(result)];
+        let mut lines = vec![report_heading(result)];
         lines.extend(self.warning(result, 1));
         lines.extend(rate_table::lines(result, self.style));
         let legend = rate_table::legend(result, self.style).map(wrapped);
@@ -237,14 +237,14 @@ impl ShortReport<'_> {
 }
 
 /// Target, device, working set and time in one line, or in two on a narrow terminal.
-fn head(result: &ProbeResult) -> String {
+fn report_heading(result: &ProbeResult) -> String {
     let size = words::bytes(result.working_set.bytes);
     let runs = result.runs.iter().map(|run| run.result.elapsed_ns);
     let searches = result.knees.iter().map(|knee| knee.spent_ns());
     let spent_ns: u64 = runs.chain(searches).sum();
     let is_simulated = result.classification.class == DeviceClass::Simulated;
     let simulated = if is_simulated { " simulated" } else { "" };
-    let time = words::wait(spent_ns);
+    let time = words::wait_text(spent_ns);
     let facts = format!("; {size} working set, {time}{simulated}");
     let device = match result.classification.device.as_str() {
         "" => result.classification.class.words(),

@@ -13,7 +13,7 @@ use crate::text_table::{
 use iosonde_result::compare::{
     Comparison, ComparisonRow, Measure, MeasuredResult, ResultPart, Subject, compare, parts,
 };
-use iosonde_study::probe::{PhaseFigure, ProbePhase, ProbeResult, most, most_of};
+use iosonde_study::probe::{PhaseFigure, ProbePhase, ProbeResult, maximum_rates, most_of};
 
 /// Compares each further target with the first.
 pub(super) fn comparisons(results: &[ProbeResult]) -> Vec<(&ProbeResult, Comparison)> {
@@ -29,7 +29,7 @@ pub(super) fn comparisons(results: &[ProbeResult]) -> Vec<(&ProbeResult, Compari
 pub(crate) fn measured(result: &ProbeResult) -> MeasuredResult {
     let runs = row::measured_runs(result);
     let mut measured: Vec<ResultPart> = runs.flat_map(|run| parts(&run.result)).collect();
-    measured.extend(most(result, &measured));
+    measured.extend(maximum_rates(result, &measured));
     MeasuredResult {
         name: result.target.clone(),
         machine: None,
@@ -175,7 +175,7 @@ pub(super) fn headlines(results: &[ProbeResult]) -> String {
     let rows = row::ORDER.into_iter().filter_map(|phase| {
         let found = results.iter().map(|result| result.figure(phase));
         let label = row::label(found.clone().flatten().next()?);
-        let figures = found.map(|figure| figure.map_or("-".to_owned(), side));
+        let figures = found.map(|figure| figure.map_or("-".to_owned(), figure_side_text));
         Some(std::iter::once(label).chain(figures).collect::<Vec<_>>())
     });
     render(&fill_table(plain(), &target_columns("", results), rows))
@@ -191,7 +191,7 @@ fn headline_lines(results: &[ProbeResult]) -> String {
             if index == 0 {
                 text.push_str(&format!("{}\n", row::label(figure)));
             }
-            let figure = side(figure);
+            let figure = figure_side_text(figure);
             let room = columns().saturating_sub(figure.chars().count() + 4);
             let target = fitted(&result.target, room);
             text.push_str(&format!("  {target:<room$}  {figure}\n"));
@@ -200,7 +200,7 @@ fn headline_lines(results: &[ProbeResult]) -> String {
     text
 }
 
-fn side(figure: &PhaseFigure) -> String {
+fn figure_side_text(figure: &PhaseFigure) -> String {
     match (figure.iodepth, row::latency(figure).p50_ns) {
         (1, Some(p50)) => {
             let interval = row::latency(figure).p50_between_ns;

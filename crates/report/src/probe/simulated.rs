@@ -1,6 +1,6 @@
 //! Reports of probes of simulated devices.
 
-use super::{rest, table};
+use super::{remaining_output, table};
 use crate::format::Format;
 use iosonde_engine::runner::LocalRunner;
 use iosonde_limits::Limits;
@@ -44,10 +44,13 @@ fn simulated_device_is_named_by_its_model() {
 
 #[test]
 fn simulated_probe_report_is_deterministic() {
-    insta::assert_snapshot!("sim_hdd", table::text(&probed("hdd", ProbeBudget::NORMAL)));
+    insta::assert_snapshot!(
+        "sim_hdd",
+        table::probe_table(&probed("hdd", ProbeBudget::NORMAL))
+    );
     insta::assert_snapshot!(
         "sim_net_iops_cap",
-        table::text(&probed("net-iops-cap", ProbeBudget::NORMAL))
+        table::probe_table(&probed("net-iops-cap", ProbeBudget::NORMAL))
     );
 }
 
@@ -67,7 +70,7 @@ fn probe_with_promise(device: &str, product: &str) -> ProbeResult {
 
 /// Part of the report about the promise.
 fn promise_table(result: &ProbeResult) -> String {
-    let text = table::text(result);
+    let text = table::probe_table(result);
     let (_, promise) = text.split_once("\nPromised: ").unwrap();
     format!("Promised: {promise}")
 }
@@ -90,12 +93,15 @@ fn promise_broken_is_reported() {
     assert_eq!(result.expected[0].outcome, PromiseOutcome::Broken);
     insta::assert_snapshot!("promise_broken", promise_table(&result));
     let results = [result];
-    let markdown = rest(&results, Format::Markdown).unwrap();
+    let markdown = remaining_output(&results, Format::Markdown).unwrap();
     let (_, promise) = markdown.split_once("\n### ").unwrap();
     insta::assert_snapshot!("promise_broken_markdown", promise);
-    insta::assert_snapshot!("promise_broken_csv", rest(&results, Format::Csv).unwrap());
+    insta::assert_snapshot!(
+        "promise_broken_csv",
+        remaining_output(&results, Format::Csv).unwrap()
+    );
     let json: serde_json::Value =
-        serde_json::from_str(&rest(&results, Format::Json).unwrap()).unwrap();
+        serde_json::from_str(&remaining_output(&results, Format::Json).unwrap()).unwrap();
     let expected = &json["probes"][0]["expected"][0];
     assert_eq!(expected["outcome"], "broken");
     assert_eq!(expected["rows"][1]["judged"]["verdict"]["kind"], "below");
@@ -140,14 +146,17 @@ fn targets_are_compared_with_the_first() {
         )
     };
     let results = [noisy(2000, 1), noisy(2000, 2), noisy(2400, 3)];
-    let two = rest(&results[..2], Format::Table).unwrap();
+    let two = remaining_output(&results[..2], Format::Table).unwrap();
     insta::assert_snapshot!("two_side_by_side", two);
-    insta::assert_snapshot!("three_side_by_side", rest(&results, Format::Table).unwrap());
-    let markdown = rest(&results[1..], Format::Markdown).unwrap();
+    insta::assert_snapshot!(
+        "three_side_by_side",
+        remaining_output(&results, Format::Table).unwrap()
+    );
+    let markdown = remaining_output(&results[1..], Format::Markdown).unwrap();
     let (_, beside) = markdown.split_once("\n## Side by side").unwrap();
     insta::assert_snapshot!("two_side_by_side_markdown", beside);
     let json: serde_json::Value =
-        serde_json::from_str(&rest(&results, Format::Json).unwrap()).unwrap();
+        serde_json::from_str(&remaining_output(&results, Format::Json).unwrap()).unwrap();
     let comparisons = json["comparisons"].as_array().unwrap();
     assert_eq!(comparisons.len(), 2);
     assert_eq!(comparisons[1]["b"], results[2].target.as_str());

@@ -32,7 +32,7 @@ const INTERVALS_COLUMNS_MIN: usize = 52;
 const LEAST_IMPORTANT: [usize; 5] = [3, 6, 4, 2, 5];
 
 /// Returns the whole report on one target.
-pub fn text(result: &ProbeResult) -> String {
+pub fn probe_table(result: &ProbeResult) -> String {
     text_among(result, std::slice::from_ref(result))
 }
 

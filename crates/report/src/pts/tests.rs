@@ -3,7 +3,7 @@ use iosonde_engine::runner::LocalRunner;
 use iosonde_result::run_error::RunError;
 use iosonde_result::run_error::pod_failure::PodFailure;
 use iosonde_study::probe::{StudyTarget, StudyTargetKind};
-use iosonde_study::pts::{PtsOptions, PtsPreset, Purge, pts};
+use iosonde_study::pts::{PtsOptions, PtsPreset, Purge, measure_pts};
 
 /// A slow device, so that tests simulate few I/Os. While fresh, it writes four times as fast.
 const FLASH: &str = "seed=1,capacity=64m,read_us=20ms,write_us=10ms,\
@@ -30,7 +30,7 @@ fn tested(test: PtsTest, fresh_bytes: &str) -> PtsResult {
         seed: 1,
     };
     let mut session = LocalRunner::default().open();
-    pts(&mut session, &target, &options, &mut ()).unwrap()
+    measure_pts(&mut session, &target, &options, &mut ()).unwrap()
 }
 
 #[test]
@@ -114,9 +114,9 @@ fn pts_report_ended_by_error_names_the_error() {
 #[test]
 fn pts_documents_hold_every_round() {
     let result = tested(PtsTest::Throughput, "20m");
-    insta::assert_snapshot!("throughput_csv", csv(&result));
+    insta::assert_snapshot!("throughput_csv", pts_csv(&result));
     insta::assert_snapshot!("throughput_markdown", markdown(&result));
-    let document: serde_json::Value = serde_json::from_str(&json(&result).unwrap()).unwrap();
+    let document: serde_json::Value = serde_json::from_str(&pts_json(&result).unwrap()).unwrap();
     assert_eq!(document["kind"], "pts");
     let own: PtsResult = serde_json::from_value(document["pts"].clone()).unwrap();
     assert_eq!(own, result);

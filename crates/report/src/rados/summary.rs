@@ -150,7 +150,7 @@ impl RadosSummary {
             ),
         };
         if let Some(side) = &self.cluster {
-            for (name, value) in facts::ceph(side) {
+            for (name, value) in facts::ceph_facts(side) {
                 let name = format!("{}{}:", name[..1].to_uppercase(), &name[1..]);
                 text += &format!("{name:<width$}{value}\n");
             }

@@ -10,7 +10,7 @@ use std::collections::BTreeSet;
 
 /// Returns all columns of these runs: I/O, then each device, the machine, and the network.
 pub(super) fn columns(results: &[&RunResult]) -> Vec<Column> {
-    let mut all = io(results);
+    let mut all = io_columns(results);
     let slices = || results.iter().flat_map(|result| &result.series.slices);
     let mut devices = BTreeSet::new();
     for slice in slices() {
@@ -31,7 +31,7 @@ pub(super) fn columns(results: &[&RunResult]) -> Vec<Column> {
     all
 }
 
-fn io(results: &[&RunResult]) -> Vec<Column> {
+fn io_columns(results: &[&RunResult]) -> Vec<Column> {
     let mut all = Vec::new();
     for direction in Direction::ALL {
         let mut intervals = results.iter().flat_map(|result| &result.intervals);

@@ -151,11 +151,11 @@ fn short_run_has_no_time_series_table() {
 #[test]
 fn series_csv_holds_every_interval() {
     let result = result();
-    let text = csv(&[("random, read", &result)]);
+    let text = intervals_csv(&[("random, read", &result)]);
     insta::assert_snapshot!("csv", text);
     let mut simulated = result.clone();
     simulated.series.slices.clear();
-    let both = csv(&[("one", &result), ("two", &simulated)]);
+    let both = intervals_csv(&[("one", &result), ("two", &simulated)]);
     let lines: Vec<&str> = both.lines().collect();
     assert_eq!(lines.len(), 1 + 2 * result.intervals.len());
     let fields = |line: &str| line.split(',').count();

@@ -10,12 +10,12 @@ use iosonde_result::time_window::seconds;
 use iosonde_result::words;
 
 /// Name and value of each figure of a run.
-fn rows(run: &RunFigures) -> Vec<[String; 2]> {
+fn figure_rows(run: &RunFigures) -> Vec<[String; 2]> {
     let mut rows = Vec::new();
     let rates = run.window.iter().flat_map(|window| &window.directions);
     for rate in rates {
         let name = rate.direction.name();
-        rows.push([format!("{name} IOPS"), words::iops(rate.iops)]);
+        rows.push([format!("{name} IOPS"), words::iops_text(rate.iops)]);
         let bandwidth = words::bandwidth(rate.bytes_per_s);
         rows.push([format!("{name} bandwidth"), bandwidth]);
     }
@@ -65,7 +65,7 @@ fn window_words(window: &WindowRates) -> String {
 pub(super) fn table(figures: &StoredFigures) -> String {
     let runs = figures.runs.iter().map(|run| {
         let mut table = wrapped_table();
-        for [name, value] in rows(run) {
+        for [name, value] in figure_rows(run) {
             table.add_row([Cell::new(name), right(value)]);
         }
         let mut text = format!("{}\n", wrapped(&title(run)));
@@ -80,7 +80,7 @@ pub(super) fn table(figures: &StoredFigures) -> String {
 
 pub(super) fn markdown(figures: &StoredFigures) -> String {
     let runs = figures.runs.iter().map(|run| {
-        let table = markdown_table(&[Left(""), Right("")], rows(run));
+        let table = markdown_table(&[Left(""), Right("")], figure_rows(run));
         let missing = run.missing.iter();
         let missing: String = missing
             .map(|one| format!("\nNot known: {one}.\n"))
@@ -93,7 +93,7 @@ pub(super) fn markdown(figures: &StoredFigures) -> String {
 const HEAD: &str = "run,from_ns,to_ns,part,subject,measure,percent,value,count\n";
 
 /// One line per figure. A percentile with too few latencies has no value.
-pub(super) fn csv(figures: &StoredFigures) -> String {
+pub(super) fn stored_figures_csv(figures: &StoredFigures) -> String {
     let mut text = HEAD.to_owned();
     for run in &figures.runs {
         let bound = |bound: fn(&WindowRates) -> u64| {

@@ -25,7 +25,7 @@ pub(super) fn table(result: &SuiteResult) -> String {
     let Some(title) = title(result) else {
         return String::new();
     };
-    let mut table = fill_table(plain(), &COLUMNS, rows(result));
+    let mut table = fill_table(plain(), &COLUMNS, neighbour_rows(result));
     hide_columns(&mut table, &LEAST_IMPORTANT);
     format!("\n{}{}", wrapped(&title), render(&table))
 }
@@ -35,7 +35,7 @@ pub(super) fn markdown(result: &SuiteResult) -> String {
     let Some(title) = title(result) else {
         return String::new();
     };
-    let table = markdown_table(&COLUMNS, rows(result));
+    let table = markdown_table(&COLUMNS, neighbour_rows(result));
     format!("\n{title}\n\n{table}")
 }
 
@@ -52,7 +52,7 @@ fn title(result: &SuiteResult) -> Option<String> {
     })
 }
 
-fn rows(result: &SuiteResult) -> Vec<[String; 5]> {
+fn neighbour_rows(result: &SuiteResult) -> Vec<[String; 5]> {
     let shown = result.beside.iter().filter(|figure| is_shown(figure));
     let mut before = "";
     let mut rows = Vec::new();

@@ -42,7 +42,7 @@ type FigureRow = [String; HEAD.len()];
 /// Returns the table with its legend. Empty without figures. `plus_minus` stands before half an
 /// interval.
 pub(super) fn table(result: &SuiteResult, plus_minus: &str) -> String {
-    let rows = rows(result, plus_minus);
+    let rows = figure_table_rows(result, plus_minus);
     if rows.is_empty() {
         return String::new();
     }
@@ -58,7 +58,7 @@ pub(super) fn table(result: &SuiteResult, plus_minus: &str) -> String {
     let head: Vec<&str> = head[..count].iter().map(String::as_str).collect();
     let columns = aligned_columns(&head, LEFT_COLUMNS);
     let mut table = fill_table(plain(), &columns, unbroken);
-    let gap = gap(&rows, count);
+    let gap = column_gap(&rows, count);
     for column in table.column_iter_mut() {
         column.set_padding((1, gap - 1));
     }
@@ -78,7 +78,7 @@ fn legends(rows: &[FigureRow]) -> Vec<&'static str> {
 
 /// Returns the table as Markdown. Empty without figures.
 pub(super) fn markdown(result: &SuiteResult) -> String {
-    let rows = rows(result, "±");
+    let rows = figure_table_rows(result, "±");
     if rows.is_empty() {
         return String::new();
     }
@@ -87,7 +87,7 @@ pub(super) fn markdown(result: &SuiteResult) -> String {
 }
 
 /// Blanks between two columns: two if the table has room for them, else one.
-fn gap(rows: &[FigureRow], count: usize) -> u16 {
+fn column_gap(rows: &[FigureRow], count: usize) -> u16 {
     let width = |index: usize| {
         let cells = rows.iter().map(|row| row[index].chars().count());
         cells.max().unwrap_or(0).max(HEAD[index].len())
@@ -99,7 +99,7 @@ fn gap(rows: &[FigureRow], count: usize) -> u16 {
     }
 }
 
-fn rows(result: &SuiteResult, plus_minus: &str) -> Vec<FigureRow> {
+fn figure_table_rows(result: &SuiteResult, plus_minus: &str) -> Vec<FigureRow> {
     let all = run_repetitions(result);
     let mut rows: Vec<FigureRow> = Vec::new();
     let mut met: Vec<&str> = Vec::new();

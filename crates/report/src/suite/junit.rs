@@ -25,7 +25,7 @@ pub struct JunitHeader {
 pub fn junit(results: &[SuiteResult], ran: &JunitHeader) -> String {
     let mut text = "<?xml version=\"1.0\" encoding=\"UTF-8\"?>\n<testsuites>\n".to_owned();
     for (id, result) in results.iter().enumerate() {
-        text.push_str(&head(id, result, ran));
+        text.push_str(&test_suite_start(id, result, ran));
         text.push_str("    <properties>\n");
         for (name, value) in &result.labels {
             let property = XmlElement::new("property")
@@ -37,7 +37,7 @@ pub fn junit(results: &[SuiteResult], ran: &JunitHeader) -> String {
         result
             .judged
             .iter()
-            .for_each(|judged| text.push_str(&case(result, judged)));
+            .for_each(|judged| text.push_str(&test_case_element(result, judged)));
         broken(result).for_each(|step| text.push_str(&broken_case(result, step)));
         text.push_str(&format!(
             "    {}\n    <system-err/>\n  </testsuite>\n",
@@ -47,7 +47,7 @@ pub fn junit(results: &[SuiteResult], ran: &JunitHeader) -> String {
     text + "</testsuites>\n"
 }
 
-fn head(id: usize, result: &SuiteResult, ran: &JunitHeader) -> String {
+fn test_suite_start(id: usize, result: &SuiteResult, ran: &JunitHeader) -> String {
     let count = |verdict| {
         let judged = result.judged.iter();
         judged.filter(|judged| judged.verdict == verdict).count()
@@ -95,7 +95,7 @@ fn broken_case(result: &SuiteResult, step: &StepResult) -> String {
     format!("    {}\n", case.with_xml(&error.with_text(why)))
 }
 
-fn case(result: &SuiteResult, judged: &JudgedExpectation) -> String {
+fn test_case_element(result: &SuiteResult, judged: &JudgedExpectation) -> String {
     let of_it = result
         .steps
         .iter()

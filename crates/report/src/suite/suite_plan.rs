@@ -15,7 +15,7 @@ use std::time::Duration;
 const LEAST_IMPORTANT: [usize; 2] = [2, 1];
 
 /// Lists the built-in suites.
-pub fn list() -> String {
+pub fn builtin_suite_list() -> String {
     let mut table = wrapped_table();
     for suite in BUILTIN {
         table.add_row([suite.name.to_owned(), suite.about().unwrap_or_default()]);
@@ -25,7 +25,7 @@ pub fn list() -> String {
 }
 
 /// Describes the planned runs and their time.
-pub fn plan(suite: &Suite, targets: &[SuiteTarget]) -> String {
+pub fn planned_runs_text(suite: &Suite, targets: &[SuiteTarget]) -> String {
     let mut text = String::new();
     let names: Vec<&str> = targets.iter().map(|target| target.name.as_str()).collect();
     text.push_str(&wrapped(&format!("{} on {}", suite.name, names.join(", "))));
@@ -158,7 +158,7 @@ axes = { iodepth = "1,8,32" }
         });
         for columns in [40, 60] {
             crate::text_table::set_columns(columns);
-            let text = plan(&planned, &targets);
+            let text = planned_runs_text(&planned, &targets);
             let widest = text.lines().map(|line| line.chars().count()).max();
             assert!(widest.unwrap() <= columns, "{text}");
             let words = text.split_whitespace().collect::<Vec<_>>().join(" ");
@@ -173,7 +173,7 @@ axes = { iodepth = "1,8,32" }
     fn narrow_terminal_wraps_purposes_of_suites() {
         for columns in [40, 60] {
             crate::text_table::set_columns(columns);
-            let text = list();
+            let text = builtin_suite_list();
             let widest = text.lines().map(|line| line.chars().count()).max();
             assert!(widest.unwrap() <= columns, "{text}");
             for suite in BUILTIN {

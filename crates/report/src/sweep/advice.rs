@@ -52,7 +52,7 @@ impl Goal {
 }
 
 /// Returns text as wide as a paragraph. It is empty if there is no advice.
-pub fn text(result: &SweepResult) -> String {
+pub(crate) fn advice_text(result: &SweepResult) -> String {
     let found = depth_recommendations(result);
     let mut text = String::new();
     for workload in workloads(result, &found) {
@@ -122,7 +122,7 @@ fn subject(result: &SweepResult, values: &[String], without: &[&str]) -> String 
         .filter(|axis| !without.contains(&axis.name.as_str()));
     let names = several_values(kept.zip(values));
     match names.is_empty() {
-        true => super::what(result),
+        true => super::sweep_target_text(result),
         false => names,
     }
 }
@@ -238,7 +238,7 @@ fn blocks(result: &SweepResult, advice: &BlocksAdvice) -> String {
     };
     let mut parts: Vec<(Vec<String>, String)> = Vec::new();
     let (sizes, iops, _) = of(BoundBy::Iops);
-    parts.push((sizes, format!("by IOPS ({})", words::iops(iops))));
+    parts.push((sizes, format!("by IOPS ({})", words::iops_text(iops))));
     let (sizes, ..) = of(BoundBy::Both);
     parts.push((sizes, "by IOPS and bandwidth".to_owned()));
     let (sizes, _, bytes) = of(BoundBy::Bandwidth);

@@ -19,7 +19,7 @@ pub fn announced(
             of_target(target, warning).into_iter().chain(path)
         })
         .collect();
-    lines.push(size(announcement));
+    lines.push(sweep_size_text(announcement));
     lines
 }
 
@@ -29,7 +29,7 @@ pub fn dry_run(announcement: &SweepAnnouncement<'_>, warning: OverwriteWarning<'
     let mut lines: Vec<String> = targets
         .flat_map(|target| of_target(target, warning))
         .collect();
-    lines.push(size(announcement));
+    lines.push(sweep_size_text(announcement));
     lines.push(written(announcement));
     lines.join("\n") + "\n"
 }
@@ -62,7 +62,7 @@ fn of_target(target: &SweepTarget, warning: OverwriteWarning<'_>) -> Vec<String>
 }
 
 /// Describes the numbers of curves and cells, and the time.
-fn size(announcement: &SweepAnnouncement<'_>) -> String {
+fn sweep_size_text(announcement: &SweepAnnouncement<'_>) -> String {
     let known = match announcement.known_cells {
         0 => String::new(),
         known => format!(", {known} of them from an earlier run"),

@@ -46,9 +46,9 @@ impl CellWidths {
             latency: LATENCY_COLUMNS_MIN,
         };
         for curve in &result.curves {
-            let unit = unit(curve);
+            let unit = curve_bandwidth_unit(curve);
             for cell in &curve.cells {
-                widths.rate = rate(cell, unit).chars().count().max(widths.rate);
+                widths.rate = cell_rate_text(cell, unit).chars().count().max(widths.rate);
                 widths.latency = latency(cell).chars().count().max(widths.latency);
             }
         }
@@ -86,13 +86,13 @@ pub(super) fn tables(result: &SweepResult) -> Vec<SweepTable<'_>> {
             Some(table) if table.curves.len() < widths.curves() => {
                 table.headers.push(header);
                 table.curves.push(curve);
-                table.units.push(unit(curve));
+                table.units.push(curve_bandwidth_unit(curve));
             }
             _ => tables.push(SweepTable {
                 title,
                 headers: vec![header],
                 curves: vec![curve],
-                units: vec![unit(curve)],
+                units: vec![curve_bandwidth_unit(curve)],
                 widths,
             }),
         }
@@ -115,7 +115,7 @@ fn column_axis(result: &SweepResult) -> Option<usize> {
 }
 
 /// Returns a table as wide as a paragraph.
-pub(super) fn text(table: &SweepTable<'_>) -> String {
+pub(super) fn sweep_grid_text(table: &SweepTable<'_>) -> String {
     let width = table.widths.of_curve();
     let (of_rate, of_latency) = (table.widths.rate, table.widths.latency);
     let mut text = String::new();
@@ -140,7 +140,7 @@ pub(super) fn text(table: &SweepTable<'_>) -> String {
     for (row, depth) in depths(table).into_iter().enumerate() {
         let cells = table.curves.iter().zip(&table.units).map(|(curve, unit)| {
             let cell = &curve.cells[row];
-            let (rate, latency) = (rate(cell, *unit), latency(cell));
+            let (rate, latency) = (cell_rate_text(cell, *unit), latency(cell));
             format!("{rate:>of_rate$} {latency:>of_latency$}")
         });
         line(&depth.to_string(), cells.collect());
@@ -166,7 +166,7 @@ pub(super) fn markdown(table: &SweepTable<'_>) -> String {
         let figures = table.curves.iter().zip(&table.units);
         let figures = figures.flat_map(|(curve, unit)| {
             let cell = &curve.cells[row];
-            [rate(cell, *unit), latency(cell)]
+            [cell_rate_text(cell, *unit), latency(cell)]
         });
         let depth = std::iter::once(depth.to_string());
         depth.chain(figures).collect::<Vec<String>>()
@@ -183,7 +183,7 @@ fn depths(table: &SweepTable<'_>) -> Vec<u32> {
 }
 
 /// Unit of the bandwidths of a curve. `None`: its rates are I/Os per second.
-fn unit(curve: &CurveResult) -> Option<NamedUnit> {
+fn curve_bandwidth_unit(curve: &CurveResult) -> Option<NamedUnit> {
     is_large(curve).then(|| bandwidth_unit(curve.cells.iter()))
 }
 
@@ -193,7 +193,7 @@ fn is_large(curve: &CurveResult) -> bool {
 }
 
 /// Rate of a cell with its known digits, a bandwidth in this unit.
-fn rate(cell: &SweepCell, unit: Option<NamedUnit>) -> String {
+fn cell_rate_text(cell: &SweepCell, unit: Option<NamedUnit>) -> String {
     let text = match unit {
         Some(unit) => cell_bandwidth_in_unit(cell, unit),
         None => cell_rate(cell, RATE_UNITS),
@@ -211,7 +211,7 @@ pub(super) fn rate_with_unit(curve: &CurveResult, cell: &SweepCell) -> String {
 }
 
 /// Knee of a curve, if known. A single cell has none.
-pub fn knee(curve: &CurveResult) -> Option<u32> {
+pub(crate) fn curve_knee(curve: &CurveResult) -> Option<u32> {
     let found = curve
         .saturation
         .as_ref()
@@ -244,7 +244,7 @@ mod tests {
                 .position(|value| *value == curve.values[index]);
             curve.values[index] = targets[number.unwrap()].clone();
         }
-        tables(&result).iter().map(text).collect()
+        tables(&result).iter().map(sweep_grid_text).collect()
     }
 
     #[test]

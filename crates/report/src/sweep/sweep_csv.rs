@@ -17,7 +17,7 @@ const FIGURES: [&str; 10] = [
 ];
 
 /// Returns a column per axis, then the figures. Latencies are in nanoseconds.
-pub fn csv(result: &SweepResult) -> String {
+pub fn sweep_cells_csv(result: &SweepResult) -> String {
     let mut names: Vec<&str> = result.axes.iter().map(|axis| axis.name.as_str()).collect();
     names.extend(FIGURES);
     let warm = result.options.most_warmup_ns.is_some();

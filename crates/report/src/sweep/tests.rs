@@ -50,9 +50,9 @@ fn simulated_sweep_report_is_deterministic() {
     fits(&text);
     assert_eq!(grid::tables(&result).len(), 2, "one per pattern: {text}");
     insta::assert_snapshot!("throttled", text);
-    insta::assert_snapshot!("throttled_csv", csv(&result));
+    insta::assert_snapshot!("throttled_csv", sweep_cells_csv(&result));
     insta::assert_snapshot!("throttled_markdown", markdown(&result));
-    let text = json(&result).unwrap();
+    let text = sweep_json(&result).unwrap();
     let document: SweepDocument = serde_json::from_str(&text).unwrap();
     assert_eq!(
         (document.kind.as_str(), &document.sweep),
@@ -142,7 +142,7 @@ fn maximum_below_an_uncertain_cell_is_not_claimed() {
         "{text}"
     );
     assert!(text.ends_with("(uncertain: +-90 %)"), "{text}");
-    assert_eq!(grid::knee(&result.curves[0]), None);
+    assert_eq!(grid::curve_knee(&result.curves[0]), None);
 }
 
 #[test]
@@ -165,8 +165,8 @@ fn working_set_sweep_shows_the_cache() {
     fits(&text);
     insta::assert_snapshot!("working_sets", text);
     insta::assert_snapshot!("working_sets_markdown", markdown(&result));
-    insta::assert_snapshot!("working_sets_csv", csv(&result));
-    let document: SweepDocument = serde_json::from_str(&json(&result).unwrap()).unwrap();
+    insta::assert_snapshot!("working_sets_csv", sweep_cells_csv(&result));
+    let document: SweepDocument = serde_json::from_str(&sweep_json(&result).unwrap()).unwrap();
     assert_eq!(document.sweep, result);
     let result = measured(device, &axes, &warm(1));
     let text = table(&result);

@@ -19,7 +19,7 @@ use iosonde_study::words;
 const BAR: usize = 18;
 
 /// Returns text of at most 80 columns.
-pub(super) fn text(result: &SweepResult) -> String {
+pub(super) fn working_set_text(result: &SweepResult) -> String {
     let mut text = String::new();
     for finding in &result.caches {
         text.push('\n');
@@ -28,7 +28,7 @@ pub(super) fn text(result: &SweepResult) -> String {
             text.push_str(&format!("{title}\n"));
         }
         text.push_str(" working set     IOPS   latency       p99   warm-up  from cache\n");
-        for row in rows(result, finding) {
+        for row in working_set_rows(result, finding) {
             let WorkingSetRow {
                 size,
                 figures: [iops, latency, p99, warmup],
@@ -64,7 +64,7 @@ pub(super) fn markdown(result: &SweepResult) -> String {
             "warm-up",
             "from cache",
         ];
-        let rows = rows(result, finding).into_iter().map(|row| {
+        let rows = working_set_rows(result, finding).into_iter().map(|row| {
             let served = row
                 .served
                 .map_or(String::new(), |share| format!("{:.0} %", share * 100.0));
@@ -108,7 +108,7 @@ struct WorkingSetRow {
     served: Option<f64>,
 }
 
-fn rows(result: &SweepResult, finding: &CacheFinding) -> Vec<WorkingSetRow> {
+fn working_set_rows(result: &SweepResult, finding: &CacheFinding) -> Vec<WorkingSetRow> {
     let Some(size) = result.axes.iter().position(|axis| axis.name == WORKING_SET) else {
         return Vec::new();
     };
@@ -202,8 +202,8 @@ fn sentence(answer: &CacheAnswer) -> String {
             };
             format!(
                 "{size}. A hit takes {}, a miss {}.",
-                took(*hit_ns),
-                took(*miss_ns)
+                latency_text(*hit_ns),
+                latency_text(*miss_ns)
             )
         }
         CacheAnswer::Flat {
@@ -218,7 +218,7 @@ fn sentence(answer: &CacheAnswer) -> String {
     }
 }
 
-fn took(latency: Between) -> String {
+fn latency_text(latency: Between) -> String {
     let mean = words::latency(latency.mean);
     let ends = latency.low.zip(latency.high);
     match ends.and_then(|ends| informative_interval(latency.mean, ends)) {

@@ -36,7 +36,7 @@ const MOSTLY_FLUSHING: f64 = 0.5;
 const FLAT_INTERVALS: usize = 5;
 
 /// Returns the bottleneck of the run.
-pub(super) fn main(seen: &RunObservation) -> Option<Verdict> {
+pub(super) fn find_local_bottleneck(seen: &RunObservation) -> Option<Verdict> {
     if seen.phases {
         return Some(verdict(VerdictCause::DifferentTimes));
     }

@@ -329,7 +329,7 @@ fn latency_evidence(cause: &VerdictCause) -> String {
             "{} IOPS, constant to {:.1} % from interval to interval, while latency rose to {} from \
              {}; a throttle of the provider is an inference, because a device with a constant \
              service time looks the same; compare with the published limits (iosonde limits)",
-            words::iops(*iops),
+            words::iops_text(*iops),
             100.0 * variation_share,
             words::latency(*latency_ns),
             words::latency(*latency_ns_min)

@@ -98,10 +98,14 @@ impl std::fmt::Display for CacheTierActivity {
                 (_, "flush") => "es",
                 _ => "s",
             };
-            write!(formatter, ", {} {one}{ending}", words::iops(count as f64))?;
+            write!(
+                formatter,
+                ", {} {one}{ending}",
+                words::iops_text(count as f64)
+            )?;
         }
         if self.delays > 0 {
-            let delays = words::iops(self.delays as f64);
+            let delays = words::iops_text(self.delays as f64);
             write!(formatter, ", {delays} operations waited for room")?;
         }
         Ok(())

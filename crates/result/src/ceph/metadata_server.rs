@@ -35,9 +35,9 @@ impl std::fmt::Display for MetadataServer {
             "{} (rank {}), up to {} requests/s, {} inodes in its cache, {} caps",
             self.name,
             self.rank,
-            words::iops(self.requests_per_s as f64),
-            words::iops(self.cached_inodes as f64),
-            words::iops(self.caps as f64)
+            words::iops_text(self.requests_per_s as f64),
+            words::iops_text(self.cached_inodes as f64),
+            words::iops_text(self.caps as f64)
         )
     }
 }

@@ -194,7 +194,7 @@ fn reciprocal(ratio: &Ratio) -> Option<(f64, f64)> {
 mod tests {
     use super::*;
     use crate::compare::matching::matching;
-    use crate::compare::sides::rows;
+    use crate::compare::sides::comparison_rows;
     use crate::compare::{
         Bounds, ComparisonVerdict, Figure, IntervalBasis, IoPattern, MeasuredResult, ResultPart,
         Subject, compare,
@@ -239,7 +239,7 @@ mod tests {
     fn joined(shares: [Option<f64>; 2], mean_ns: f64) -> (Vec<ComparisonRow>, Vec<ComparisonRow>) {
         let a = measured(2000.0, 500e3, shares);
         let b = measured(1620.0, mean_ns, shares);
-        let apart = rows(&a, &b, &matching(&a, &b).pairs);
+        let apart = comparison_rows(&a, &b, &matching(&a, &b).pairs);
         (apart, compare(&a, &b).rows)
     }
 
@@ -310,7 +310,7 @@ mod tests {
                 find(Subject::Sync, Measure::LatMean),
             ]
         };
-        let apart = rows(&a, &b, &matching(&a, &b).pairs);
+        let apart = comparison_rows(&a, &b, &matching(&a, &b).pairs);
         [both(apart), both(compare(&a, &b).rows)]
     }
 
@@ -375,7 +375,7 @@ mod tests {
         let share = 0.0003;
         let a = measured(1000.0, 1e6, [Some(share), Some(0.01)]);
         let b = measured(1645.0, 0.61e6, [Some(share), Some(0.01)]);
-        let apart = rows(&a, &b, &matching(&a, &b).pairs);
+        let apart = comparison_rows(&a, &b, &matching(&a, &b).pairs);
         let joined = compare(&a, &b).rows;
         assert_eq!(joined, apart);
         let (low, high) = joined[1].ratio.interval.unwrap();

@@ -91,7 +91,7 @@ pub fn compare_with_earlier_runs(
         before.ratio.is_shown() && !after.ratio.is_shown() && has_evidence(after)
     });
     if let Some((_, row)) = decided {
-        found.notes.push(note(row));
+        found.notes.push(earlier_runs_note(row));
     }
     found
 }
@@ -150,7 +150,7 @@ fn evidence_of(
     evidence.iter().find(is_of_side).map(|each| each.between)
 }
 
-fn note(row: &ComparisonRow) -> String {
+fn earlier_runs_note(row: &ComparisonRow) -> String {
     let spread = |side: &ComparedSide| side.earlier_runs.map_or(0.0, |between| between.spread);
     let widest = if spread(&row.a) >= spread(&row.b) {
         &row.a

@@ -75,13 +75,13 @@ pub struct Bounds {
     pub freedom: f64,
     /// Ratio of the interval for another run of the same length to this one, from slow variation
     /// that this run shows, or is too short to exclude. 1 for several runs.
-    #[serde(default = "one", skip_serializing_if = "is_one")]
+    #[serde(default = "default_repeat_factor", skip_serializing_if = "is_one")]
     pub repeat_factor: f64,
     /// Source of the interval.
     pub basis: IntervalBasis,
 }
 
-fn one() -> f64 {
+fn default_repeat_factor() -> f64 {
     1.0
 }
 

@@ -48,7 +48,7 @@ struct MachineValues<'a> {
 
 impl MachineValues<'_> {
     fn mean(&self) -> f64 {
-        mean(&self.logs)
+        arithmetic_mean(&self.logs)
     }
 }
 
@@ -83,7 +83,7 @@ impl FigureGroup {
         assert_eq!(runs, figures.len(), "each run belongs to one machine");
         let first = *figures.first()?;
         let means: Vec<f64> = machines.iter().map(MachineValues::mean).collect();
-        let log = mean(&means);
+        let log = arithmetic_mean(&means);
         let bounds = match (machines.len(), figures.len()) {
             (_, 1) => first.bounds,
             (1, _) => bounds_of_logs(&machines[0].logs, IntervalBasis::Runs),
@@ -107,12 +107,12 @@ impl FigureGroup {
     }
 }
 
-fn mean(values: &[f64]) -> f64 {
+fn arithmetic_mean(values: &[f64]) -> f64 {
     values.iter().sum::<f64>() / values.len() as f64
 }
 
 fn squares(values: &[f64]) -> f64 {
-    let mean = mean(values);
+    let mean = arithmetic_mean(values);
     values.iter().map(|value| (value - mean).powi(2)).sum()
 }
 
@@ -125,7 +125,7 @@ pub(super) fn bounds_of_logs(logs: &[f64], basis: IntervalBasis) -> Option<Bound
     let freedom = n - 1.0;
     let half = quantile(LEVEL, freedom) * (squares(logs) / freedom / n).sqrt();
     debug_assert!(half.is_nan() || half >= 0.0, "the mean is inside");
-    let mean = mean(logs);
+    let mean = arithmetic_mean(logs);
     Some(Bounds {
         low: (mean - half).exp(),
         high: (mean + half).exp(),

@@ -44,7 +44,7 @@ pub fn parts(result: &RunResult) -> Vec<ResultPart> {
     let longest_ns = longest_ns.unwrap_or(0);
     let parts = members.iter().enumerate().map(|(index, (_, _, workers))| {
         let intervals = OwnIntervals::from_run(result, &spans, index, longest_ns);
-        part(result, workers, &intervals)
+        result_part(result, workers, &intervals)
     });
     let mut parts: Vec<ResultPart> = parts.filter(|part| !part.figures.is_empty()).collect();
     number_equal_names(&mut parts);
@@ -95,7 +95,7 @@ fn add_neighbour(result: &RunResult, longest_ns: u64, parts: &mut Vec<ResultPart
         longest_ns,
         span: None,
     };
-    let mut own = part(result, &workers, &intervals);
+    let mut own = result_part(result, &workers, &intervals);
     own.name = format!("{} of {of}", job.name);
     parts.extend(Some(own).filter(|own| !own.figures.is_empty()));
 }
@@ -187,7 +187,11 @@ impl<'a> OwnIntervals<'a> {
     }
 }
 
-fn part(result: &RunResult, workers: &[&WorkerResult], intervals: &OwnIntervals<'_>) -> ResultPart {
+fn result_part(
+    result: &RunResult,
+    workers: &[&WorkerResult],
+    intervals: &OwnIntervals<'_>,
+) -> ResultPart {
     let job = &result.plan.jobs[workers[0].job];
     let unsteady = result
         .verdicts

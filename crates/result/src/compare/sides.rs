@@ -10,7 +10,7 @@ use super::matching::matching;
 /// Compares the results of `b` with those of `a`.
 pub fn compare(a: &[MeasuredResult], b: &[MeasuredResult]) -> Comparison {
     let matching = matching(a, b);
-    let mut rows = rows(a, b, &matching.pairs);
+    let mut rows = comparison_rows(a, b, &matching.pairs);
     join_rates_and_latencies(&mut rows);
     join_rates_and_syncs(&mut rows, &matching.pairs);
     let names = |parts: &[&ResultPart]| parts.iter().map(|part| part.name.clone()).collect();
@@ -23,7 +23,7 @@ pub fn compare(a: &[MeasuredResult], b: &[MeasuredResult]) -> Comparison {
 }
 
 /// Returns the figures of each pair of parts, each with its own interval.
-pub(super) fn rows(
+pub(super) fn comparison_rows(
     a: &[MeasuredResult],
     b: &[MeasuredResult],
     pairs: &[(&ResultPart, &ResultPart)],
@@ -72,7 +72,7 @@ pub fn figure_of(
     subject: Subject,
     measure: Measure,
 ) -> Option<ComparedSide> {
-    FigureGroup::from_results(results, part, subject, measure).map(|group| side(&group))
+    FigureGroup::from_results(results, part, subject, measure).map(|group| compared_side(&group))
 }
 
 /// Returns the measures that both parts have. Completion latency is included only if total latency
@@ -112,8 +112,8 @@ impl FigurePair<'_> {
             part: self.part.to_owned(),
             subject: self.subject,
             measure: self.measure,
-            a: side(&self.first),
-            b: side(&self.second),
+            a: compared_side(&self.first),
+            b: compared_side(&self.second),
             joint: self.ratio(joint_level).0,
             verdict: ComparisonVerdict::from_ratio(&ratio, self.measure),
             ratio,
@@ -158,7 +158,7 @@ impl FigurePair<'_> {
     }
 }
 
-fn side(group: &FigureGroup) -> ComparedSide {
+fn compared_side(group: &FigureGroup) -> ComparedSide {
     ComparedSide {
         value: group.value,
         bounds: group.bounds,

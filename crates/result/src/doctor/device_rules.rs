@@ -36,7 +36,7 @@ fn persistent_findings(device: &DeviceInfo) -> Vec<Finding> {
     let found = [
         memory(device),
         buffered_loop(device),
-        thin(device),
+        thin_device_finding(device),
         scheduler(device),
         narrow_link(device),
         one_at_a_time(device),
@@ -52,7 +52,7 @@ fn current_findings(device: &DeviceInfo, seen: &DeviceConditions) -> Vec<Finding
         synchronising(device, seen),
         degraded(device, seen),
         path_down(device, seen),
-        hot(device, seen),
+        hot_device_finding(device, seen),
     ];
     found.into_iter().flatten().collect()
 }
@@ -71,7 +71,7 @@ fn buffered_loop(device: &DeviceInfo) -> Option<Finding> {
         .then(|| found(Warning, device, DeviceCause::BufferedLoop))
 }
 
-fn thin(device: &DeviceInfo) -> Option<Finding> {
+fn thin_device_finding(device: &DeviceInfo) -> Option<Finding> {
     (device.thin == Some(true)).then(|| found(Note, device, DeviceCause::Thin))
 }
 
@@ -179,7 +179,7 @@ fn path_down(device: &DeviceInfo, seen: &DeviceConditions) -> Option<Finding> {
 /// Distance to the device's limit that counts as near, in degrees Celsius.
 const NEAR_CELSIUS: f64 = 5.0;
 
-fn hot(device: &DeviceInfo, seen: &DeviceConditions) -> Option<Finding> {
+fn hot_device_finding(device: &DeviceInfo, seen: &DeviceConditions) -> Option<Finding> {
     let (celsius, limit_celsius) = (seen.celsius?, seen.celsius_limit?);
     (limit_celsius > 0.0 && celsius >= limit_celsius - NEAR_CELSIUS).then(|| {
         let cause = DeviceCause::Hot {

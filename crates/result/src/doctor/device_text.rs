@@ -271,7 +271,7 @@ fn other_io(cause: &DeviceCause) -> FindingWords {
         .into_iter()
         .filter(|(_, iops, bytes)| *iops > 0.0 || *bytes > 0.0)
         .map(|(noun, iops, bytes)| {
-            let (iops, bytes) = (words::iops(iops), words::bandwidth(bytes));
+            let (iops, bytes) = (words::iops_text(iops), words::bandwidth(bytes));
             format!("{iops} {noun}/s ({bytes}), ")
         })
         .collect();

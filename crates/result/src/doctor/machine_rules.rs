@@ -16,13 +16,13 @@ pub(super) fn findings(host: &Host, now: &MachineConditions) -> Vec<Finding> {
     let found = [
         governor(host),
         battery(now),
-        busy(host, now),
+        busy_machine_finding(host, now),
         steal(now),
         little_memory(host),
-        swap(host),
+        swap_finding(host),
         dirty_pages(now),
         io_uring(host, now),
-        aio(now),
+        aio_limit_finding(now),
         locked_memory(now),
         old_kernel(host),
         clock(host, now),
@@ -63,7 +63,7 @@ fn battery(now: &MachineConditions) -> Option<Finding> {
 /// CPU utilisation from which on a generator may lack processor time.
 const BUSY_PERCENT: f64 = 50.0;
 
-fn busy(host: &Host, now: &MachineConditions) -> Option<Finding> {
+fn busy_machine_finding(host: &Host, now: &MachineConditions) -> Option<Finding> {
     let busy_percent = now.cpu_busy_percent.filter(|busy| *busy >= BUSY_PERCENT)?;
     let cause = MachineCause::CpuBusy {
         busy_percent,
@@ -100,7 +100,7 @@ fn little_memory(host: &Host) -> Option<Finding> {
 /// Less used swap is from long ago and has no effect.
 const SWAP_BYTES: u64 = 64 << 20;
 
-fn swap(host: &Host) -> Option<Finding> {
+fn swap_finding(host: &Host) -> Option<Finding> {
     let used_bytes = host.swap_used_bytes.filter(|used| *used >= SWAP_BYTES)?;
     Some(found(Note, MachineCause::SwapInUse { used_bytes }))
 }
@@ -159,7 +159,7 @@ fn io_uring_refusal(
 /// Requests that a job with a high iodepth reserves.
 const AIO_REQUESTS: u64 = 1024;
 
-fn aio(now: &MachineConditions) -> Option<Finding> {
+fn aio_limit_finding(now: &MachineConditions) -> Option<Finding> {
     let (reserved_requests, limit_requests) = (now.aio_in_use?, now.aio_max?);
     (limit_requests.saturating_sub(reserved_requests) < AIO_REQUESTS).then(|| {
         let cause = MachineCause::AioExhausted {

@@ -55,7 +55,7 @@ fn results_follow_the_schema() {
 fn document_round_trips_through_json() {
     let result = sample();
     let text = serde_json::to_string(&result).unwrap();
-    assert_eq!(document::read(&text).unwrap(), result);
+    assert_eq!(document::read_run_result(&text).unwrap(), result);
 }
 
 #[test]
@@ -63,16 +63,16 @@ fn read_errors_distinguish_versions_from_damage() {
     let mut value = serde_json::to_value(sample()).unwrap();
     value["format"] = json!(FORMAT + 1);
     value["workers"] = json!("what a newer program thinks of");
-    let newer = document::read(&value.to_string()).unwrap_err();
+    let newer = document::read_run_result(&value.to_string()).unwrap_err();
     assert!(matches!(newer, ReadError::Newer { found } if found == FORMAT + 1));
     value["format"] = json!(FORMAT);
-    let damaged = document::read(&value.to_string()).unwrap_err();
+    let damaged = document::read_run_result(&value.to_string()).unwrap_err();
     assert!(matches!(damaged, ReadError::Damaged(_)), "{damaged}");
     value["format"] = json!(0);
-    let unknown = document::read(&value.to_string()).unwrap_err();
+    let unknown = document::read_run_result(&value.to_string()).unwrap_err();
     assert!(matches!(unknown, ReadError::Unknown { found: 0 }));
     for text in ["", "{}", "[]", "hello"] {
-        let error = document::read(text).unwrap_err();
+        let error = document::read_run_result(text).unwrap_err();
         assert!(matches!(error, ReadError::NotAResult(_)), "{text}: {error}");
     }
 }

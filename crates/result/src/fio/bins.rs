@@ -34,7 +34,7 @@ pub fn middle(bin: usize) -> u64 {
 }
 
 /// Returns the non-empty bins of a distribution in ascending order, as bin and count.
-pub fn bins(histogram: &Histogram) -> Vec<(usize, u64)> {
+pub(crate) fn histogram_bins(histogram: &Histogram) -> Vec<(usize, u64)> {
     let mut bins: Vec<(usize, u64)> = Vec::new();
     for (index, count) in histogram.buckets() {
         let bin = bin_of(histogram::lowest(index));
@@ -55,7 +55,7 @@ pub fn bins(histogram: &Histogram) -> Vec<(usize, u64)> {
 pub fn percentiles(histogram: &Histogram, percents: &[f64]) -> Vec<u64> {
     debug_assert!(percents.is_sorted(), "one pass finds all values");
     let total = histogram.total() as f64;
-    let mut bins = bins(histogram).into_iter();
+    let mut bins = histogram_bins(histogram).into_iter();
     let (mut seen, mut value) = (0u64, 0u64);
     percents
         .iter()
@@ -123,7 +123,7 @@ mod tests {
         fn bins_hold_every_count(values in proptest::collection::vec(0u64..1 << 41, 0..200)) {
             let mut histogram = Histogram::default();
             values.iter().for_each(|value| histogram.record(*value));
-            let sum: u64 = bins(&histogram).iter().map(|(_, count)| count).sum();
+            let sum: u64 = histogram_bins(&histogram).iter().map(|(_, count)| count).sum();
             prop_assert_eq!(sum, values.len() as u64);
         }
     }

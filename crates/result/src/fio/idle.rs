@@ -15,7 +15,7 @@ fn system(machine: &MachineSeries) -> Option<f64> {
 }
 
 /// Returns the member `cpu_idleness` of the JSON.
-pub(super) fn json(machine: &MachineSeries, profile: IdleProfile) -> Option<Value> {
+pub(super) fn cpu_idleness_json(machine: &MachineSeries, profile: IdleProfile) -> Option<Value> {
     let mut idleness = Map::new();
     idleness.insert("system".into(), system(machine)?.into());
     if profile == IdleProfile::PerCpu {
@@ -68,11 +68,11 @@ mod tests {
     #[test]
     fn idle_profile_shows_system_or_each_cpu() {
         assert_eq!(
-            json(&machine(), IdleProfile::System),
+            cpu_idleness_json(&machine(), IdleProfile::System),
             Some(value!({"system": 77.0, "unit_mean": 0.0, "unit_stddev": 0.0}))
         );
         assert_eq!(
-            json(&machine(), IdleProfile::PerCpu),
+            cpu_idleness_json(&machine(), IdleProfile::PerCpu),
             Some(value!({
                 "system": 77.0, "cpu-0": 56.5, "cpu-1": 97.5, "unit_mean": 0.0, "unit_stddev": 0.0
             }))
@@ -92,7 +92,7 @@ mod tests {
     #[test]
     fn idle_profile_without_machine_samples_is_empty() {
         let none = MachineSeries::default();
-        assert_eq!(json(&none, IdleProfile::System), None);
+        assert_eq!(cpu_idleness_json(&none, IdleProfile::System), None);
         assert_eq!(text(&none, IdleProfile::PerCpu), "");
     }
 }

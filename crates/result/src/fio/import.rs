@@ -61,7 +61,7 @@ pub enum ImportError {
 /// Reads the last document of a file.
 pub fn import(text: &str) -> Result<FioDocument, ImportError> {
     let json = last_document(text)?;
-    let jobs = jobs(&json).ok_or(ImportError::NotFio)?;
+    let jobs = imported_jobs(&json).ok_or(ImportError::NotFio)?;
     let global = json.get("global options");
     let jobs: Vec<ImportedJob<'_>> = jobs
         .into_iter()
@@ -78,8 +78,8 @@ pub fn import(text: &str) -> Result<FioDocument, ImportError> {
         version: json["fio version"].as_str().unwrap_or("fio").to_owned(),
         started_at_ms,
         elapsed_ns,
-        target: only(jobs.iter().filter_map(ImportedJob::target)),
-        machine: only(jobs.iter().filter_map(|job| text_of(job.json, "hostname"))),
+        target: common_value(jobs.iter().filter_map(ImportedJob::target)),
+        machine: common_value(jobs.iter().filter_map(|job| text_of(job.json, "hostname"))),
         parts: parts(&jobs),
         errors: errors(&jobs),
         json: json.clone(),
@@ -154,7 +154,7 @@ fn without_words(text: &str) -> String {
 }
 
 /// Returns the jobs of a run, or those of all clients of a server without their sum.
-fn jobs(json: &Value) -> Option<Vec<&Map<String, Value>>> {
+fn imported_jobs(json: &Value) -> Option<Vec<&Map<String, Value>>> {
     let list = json.get("jobs").or_else(|| json.get("client_stats"))?;
     let jobs = list.as_array()?.iter().filter_map(Value::as_object);
     Some(
@@ -262,12 +262,15 @@ fn parts(jobs: &[ImportedJob<'_>]) -> Vec<ResultPart> {
             None => members.push((job.group, job.name, vec![job])),
         }
     }
-    let mut parts: Vec<ResultPart> = members.iter().map(|(_, _, jobs)| part(jobs)).collect();
+    let mut parts: Vec<ResultPart> = members
+        .iter()
+        .map(|(_, _, jobs)| imported_part(jobs))
+        .collect();
     number_equal_names(&mut parts);
     parts
 }
 
-fn part(jobs: &[&ImportedJob<'_>]) -> ResultPart {
+fn imported_part(jobs: &[&ImportedJob<'_>]) -> ResultPart {
     let mut figures = Vec::new();
     for subject in Subject::ALL {
         let found: Vec<_> = jobs
@@ -461,7 +464,7 @@ fn text_of<'a>(object: &'a Map<String, Value>, key: &str) -> Option<&'a str> {
 }
 
 /// Returns the value that all have in common.
-fn only<'a>(mut values: impl Iterator<Item = &'a str>) -> Option<String> {
+fn common_value<'a>(mut values: impl Iterator<Item = &'a str>) -> Option<String> {
     let first = values.next()?;
     values.all(|value| value == first).then(|| first.to_owned())
 }

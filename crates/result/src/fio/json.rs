@@ -21,11 +21,11 @@ use std::io::{self, Write};
 /// Returns the output of `--output-format=json`, or `json+` if `plus`, with keys in fio's order and
 /// local times. The additional root member `iosonde` has the program, its verdicts and notes, and
 /// the exact time of the run.
-pub fn json(result: &RunResult, plus: bool) -> Value {
+pub fn fio_json(result: &RunResult, plus: bool) -> Value {
     json_in(result, plus, &TimeZone::system())
 }
 
-/// Returns the same as [`json`], with times in `zone`.
+/// Returns the same as [`fio_json`], with times in `zone`.
 pub(super) fn json_in(result: &RunResult, plus: bool, zone: &TimeZone) -> Value {
     let report = FioReport::from_run(result);
     let ended_at_ms = result.started_at_ms + result.elapsed_ns / 1_000_000;
@@ -37,10 +37,10 @@ pub(super) fn json_in(result: &RunResult, plus: bool, zone: &TimeZone) -> Value 
     insert_options(&mut root, "global options", &result.plan.global_options);
     let elapsed_s = result.elapsed_ns.div_ceil(1_000_000_000);
     let jobs = report.entries.iter();
-    let jobs = jobs.map(|entry| job(entry, report.group(entry), elapsed_s, plus));
+    let jobs = jobs.map(|entry| job_json(entry, report.group(entry), elapsed_s, plus));
     root.insert("jobs".into(), jobs.collect());
     if !result.disks.is_empty() {
-        let disks = disks::in_order(&result.disks).into_iter().map(disk);
+        let disks = disks::in_order(&result.disks).into_iter().map(disk_json);
         root.insert("disk_util".into(), disks.collect());
     }
     let mut ours =
@@ -102,7 +102,7 @@ fn insert_options(object: &mut Map<String, Value>, key: &str, options: &[GivenOp
     object.insert(key.into(), Value::Object(options.collect()));
 }
 
-fn job(entry: &FioEntry<'_>, group: &StatusGroup, elapsed_s: u64, plus: bool) -> Value {
+fn job_json(entry: &FioEntry<'_>, group: &StatusGroup, elapsed_s: u64, plus: bool) -> Value {
     let mut job = Map::new();
     job.insert("jobname".into(), entry.job.name.clone().into());
     job.insert("groupid".into(), entry.groupid.into());
@@ -267,7 +267,7 @@ fn latency(stats: &LatencyStats, percentiles: bool, percents: &[f64], plus: bool
         let pairs = keys.zip(values.into_iter().map(Value::from));
         latency.insert("percentile".into(), Value::Object(pairs.collect()));
         if plus {
-            let bins = bins::bins(histogram).into_iter();
+            let bins = bins::histogram_bins(histogram).into_iter();
             let pairs = bins.map(|(bin, count)| (bins::middle(bin).to_string(), count.into()));
             latency.insert("bins".into(), Value::Object(pairs.collect()));
         }
@@ -336,7 +336,7 @@ fn insert_steady_state(job: &mut Map<String, Value>, entry: &FioEntry<'_>) {
     job.insert("steadystate".into(), steady);
 }
 
-fn disk(disk: &DiskUtil) -> Value {
+fn disk_json(disk: &DiskUtil) -> Value {
     let mut object = Map::new();
     object.insert("name".into(), disk.name.clone().into());
     insert_disk_counts(&mut object, "", disk);

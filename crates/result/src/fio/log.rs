@@ -133,7 +133,7 @@ pub fn write_histogram(
 ) -> io::Result<()> {
     let coarseness = coarseness.min(6);
     let mut columns = vec![0u64; bins::COLUMNS >> coarseness];
-    for (bin, count) in bins::bins(histogram) {
+    for (bin, count) in bins::histogram_bins(histogram) {
         columns[bin.min(bins::COLUMNS - 1) >> coarseness] += count;
     }
     debug_assert_eq!(columns.iter().sum::<u64>(), histogram.total());

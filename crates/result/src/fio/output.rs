@@ -110,14 +110,14 @@ pub fn write_so_far(
         write_terse(out, result, version)?;
     }
     if let Some(kind) = formats.json {
-        let mut root = json::json(result, kind == Json::Plus);
+        let mut root = json::fio_json(result, kind == Json::Plus);
         let eta_s = left_ns.map_or(UNKNOWN_ETA, |ns| ns.div_ceil(1_000_000_000));
         for job in root["jobs"].as_array_mut().into_iter().flatten() {
             job["eta"] = eta_s.into();
         }
         let idleness = formats
             .idle
-            .and_then(|which| idle::json(&result.series, which));
+            .and_then(|which| idle::cpu_idleness_json(&result.series, which));
         if let Some(idleness) = idleness {
             root["cpu_idleness"] = idleness;
         }

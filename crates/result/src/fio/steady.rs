@@ -40,10 +40,10 @@ pub(super) fn window(asked: &SteadyState, result: &SteadyStateResult) -> (Vec<u6
 /// Returns the means of bytes and I/Os per second over the window, padding included.
 pub(super) fn means(asked: &SteadyState, result: &SteadyStateResult) -> (u64, u64) {
     let (bytes, iops) = window(asked, result);
-    (mean(&bytes), mean(&iops))
+    (mean_value(&bytes), mean_value(&iops))
 }
 
-fn mean(values: &[u64]) -> u64 {
+fn mean_value(values: &[u64]) -> u64 {
     match values.len() as u64 {
         0 => 0,
         count => values.iter().sum::<u64>() / count,

@@ -73,9 +73,21 @@ fn job_differences(first: &Job, other: &Job) -> Vec<RunDifference> {
         ("bs", a.bs, b.bs),
         ("iodepth", a.iodepth.to_string(), b.iodepth.to_string()),
         ("numjobs", a.numjobs.to_string(), b.numjobs.to_string()),
-        ("ioengine", text(&first.io.engine), text(&other.io.engine)),
-        ("direct", text(&first.io.direct), text(&other.io.direct)),
-        ("sync", text(&first.io.sync), text(&other.io.sync)),
+        (
+            "ioengine",
+            value_word(&first.io.engine),
+            value_word(&other.io.engine),
+        ),
+        (
+            "direct",
+            value_word(&first.io.direct),
+            value_word(&other.io.direct),
+        ),
+        (
+            "sync",
+            value_word(&first.io.sync),
+            value_word(&other.io.sync),
+        ),
     ];
     pairs.retain(|(_, first, other)| first != other);
     let has_other_bs = pairs.iter().any(|(property, ..)| *property == "bs");
@@ -123,7 +135,7 @@ fn member_differences<T: Serialize>(
 }
 
 /// Returns a value as a word: JSON without the quotes of a string.
-fn text(value: &impl Serialize) -> String {
+fn value_word(value: &impl Serialize) -> String {
     match serde_json::to_value(value) {
         Ok(Value::String(text)) => text,
         Ok(value) => value.to_string(),

@@ -194,10 +194,13 @@ fn run_and_a_sum_that_contains_it_are_refused() {
 fn run_with_a_worker_of_no_job_is_not_read() {
     let mut result = run("a", 100, 10_000, 50_000).result;
     let text = serde_json::to_string(&result).unwrap();
-    assert!(document::read(&text).is_ok());
+    assert!(document::read_run_result(&text).is_ok());
     result.workers[0].job = 1;
     let text = serde_json::to_string(&result).unwrap();
-    assert!(matches!(document::read(&text), Err(ReadError::Damaged(_))));
+    assert!(matches!(
+        document::read_run_result(&text),
+        Err(ReadError::Damaged(_))
+    ));
 }
 
 /// A simulated run: it has no start, so runs of one seed are equal.

@@ -50,7 +50,7 @@ impl From<&RunProgress<'_>> for ProgressReport {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::wire::line;
+    use crate::wire::json_line;
 
     #[test]
     fn progress_round_trips_through_json() {
@@ -68,7 +68,7 @@ mod tests {
             done: Some(0.25),
             pods: &[],
         };
-        let text = line(&ProgressReport::from(&progress));
+        let text = json_line(&ProgressReport::from(&progress));
         let back: ProgressReport = serde_json::from_str(&text).unwrap();
         assert_eq!(back.view().workers, progress.workers);
         assert_eq!((back.left_ns, back.done), (Some(7), Some(0.25)));

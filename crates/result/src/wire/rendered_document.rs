@@ -1,6 +1,6 @@
 //! The result of a command that a pod of a rendered manifest runs by itself.
 
-use super::{LOG_END_MARK, line, lines_before_end_mark};
+use super::{LOG_END_MARK, json_line, lines_before_end_mark};
 use iosonde_job::read_json;
 use serde::{Deserialize, Serialize};
 
@@ -23,7 +23,7 @@ impl RenderedDocument {
     /// Returns the last lines that the pod writes: the document and the end mark.
     #[must_use]
     pub fn log_lines(&self) -> String {
-        format!("{}{LOG_END_MARK}\n", line(self))
+        format!("{}{LOG_END_MARK}\n", json_line(self))
     }
 
     /// Returns the document from the log of a pod. `None` if it is missing or truncated, or if the

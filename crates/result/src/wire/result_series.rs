@@ -105,7 +105,7 @@ impl ReceivedSeries {
 mod tests {
     use super::*;
     use crate::nodes::tests::empty;
-    use crate::wire::line;
+    use crate::wire::json_line;
 
     fn interval(number: u64) -> Interval {
         let mut interval = Interval {
@@ -172,7 +172,7 @@ mod tests {
                         series.complete(&mut result);
                         found = Some(*result);
                     }
-                    other => panic!("{}", line(&other)),
+                    other => panic!("{}", json_line(&other)),
                 }
             });
             assert_eq!(found, Some(whole), "{sent} of {of_result}");

@@ -50,7 +50,7 @@ impl Plateau {
     pub(super) fn words(&self) -> String {
         let rate = |iops: f64| match self.is_large() {
             true => words::bandwidth(iops * self.to.block_bytes as f64),
-            false => format!("{} IOPS", words::iops(iops)),
+            false => format!("{} IOPS", words::iops_text(iops)),
         };
         let is_above_maximum = |measured: &CeilingMeasurement| {
             let CeilingMeasurement {

@@ -13,14 +13,18 @@ pub fn csi_parts(result: &CsiResult) -> Vec<ResultPart> {
     let mut parts = Vec::new();
     for summary in &result.services {
         let title = summary.service.title();
-        parts.extend(part(summary, title.to_owned(), summary.took));
-        parts.extend(part(summary, format!("{title}, read"), summary.read));
+        parts.extend(service_part(summary, title.to_owned(), summary.took));
+        parts.extend(service_part(
+            summary,
+            format!("{title}, read"),
+            summary.read,
+        ));
         parts.extend(application_part(summary));
     }
     parts
 }
 
-fn part(
+fn service_part(
     summary: &ServiceSummary,
     title: String,
     figure: Option<StageFigure>,

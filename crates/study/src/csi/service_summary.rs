@@ -172,14 +172,14 @@ fn took_ns(record: &ServiceRecord) -> Option<f64> {
 }
 
 fn mean_figure(values: &[f64]) -> Option<StageFigure> {
-    let value_ns = mean(values)?;
+    let value_ns = arithmetic_mean(values)?;
     Some(StageFigure {
         value_ns,
         interval_ns: interval_of_mean(value_ns, values),
     })
 }
 
-fn mean(values: &[f64]) -> Option<f64> {
+fn arithmetic_mean(values: &[f64]) -> Option<f64> {
     (!values.is_empty()).then(|| values.iter().sum::<f64>() / values.len() as f64)
 }
 
@@ -207,7 +207,7 @@ fn fit_slope(service: DataService, records: &[ServiceRecord]) -> Option<ServiceS
     };
     let all_bytes: Vec<f64> = points.iter().map(|(bytes, _)| *bytes as f64).collect();
     let all_ns: Vec<f64> = points.iter().map(|(_, ns)| *ns).collect();
-    let (mean_bytes, mean_ns) = (mean(&all_bytes)?, mean(&all_ns)?);
+    let (mean_bytes, mean_ns) = (arithmetic_mean(&all_bytes)?, arithmetic_mean(&all_ns)?);
     let pairs = || all_bytes.iter().zip(&all_ns);
     let products: f64 = pairs()
         .map(|(bytes, ns)| (bytes - mean_bytes) * (ns - mean_ns))
@@ -222,7 +222,7 @@ fn fit_slope(service: DataService, records: &[ServiceRecord]) -> Option<ServiceS
         service,
         fixed_ns: mean_ns - ns_per_byte * mean_bytes,
         ns_per_byte,
-        change_ns: mean(&of_size(largest))? - mean(&of_size(smallest))?,
+        change_ns: arithmetic_mean(&of_size(largest))? - arithmetic_mean(&of_size(smallest))?,
         deviation_ns: deviation_within_sizes(&points),
     })
 }
@@ -240,7 +240,7 @@ fn deviation_within_sizes(points: &[(u64, f64)]) -> Option<f64> {
     for size in sizes {
         let same = points.iter().filter(|(bytes, _)| *bytes == size);
         let values: Vec<f64> = same.map(|(_, ns)| *ns).collect();
-        let mean_ns = mean(&values)?;
+        let mean_ns = arithmetic_mean(&values)?;
         squares += values.iter().map(|ns| (ns - mean_ns).powi(2)).sum::<f64>();
     }
     Some((squares / freedom as f64).sqrt())

@@ -52,7 +52,7 @@ pub(crate) fn steps(points: &[CurvePoint]) -> Vec<RatePlateau> {
 
 /// Returns the highest plateau, pooled with lower ones that do not differ significantly. Otherwise
 /// a single point that is fast by chance would be the maximum.
-pub(crate) fn top(steps: &[RatePlateau]) -> Option<RatePlateau> {
+pub(crate) fn highest_plateau(steps: &[RatePlateau]) -> Option<RatePlateau> {
     let (last, before) = steps.split_last()?;
     let mut top = last.clone();
     for step in before.iter().rev() {
@@ -276,12 +276,15 @@ mod tests {
     fn top_pools_uncertain_faster_point() {
         let mut points = rates(&[20.0, 40.0, 40.1, 40.3, 41.0]);
         points[4].error = 0.05;
-        let top = top(&steps(&points)).unwrap();
+        let top = highest_plateau(&steps(&points)).unwrap();
         assert_eq!(top.first, 1);
         assert!((top.rate - 40.15).abs() < 0.05, "{top:?}");
         // The same rates with narrow intervals are a rise.
         points.iter_mut().for_each(|point| point.error = 0.001);
-        assert_eq!(super::top(&steps(&points)).map(|top| top.first), Some(4));
+        assert_eq!(
+            super::highest_plateau(&steps(&points)).map(|top| top.first),
+            Some(4)
+        );
     }
 
     #[test]

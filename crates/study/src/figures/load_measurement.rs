@@ -92,7 +92,7 @@ pub struct DirectionLoad {
     pub latency: LoadLatency,
 }
 
-fn one() -> u32 {
+fn default_runs() -> u32 {
     1
 }
 
@@ -106,7 +106,7 @@ pub struct LoadMeasurement {
     /// Writes, if some were offered.
     pub write: Option<DirectionLoad>,
     /// Number of runs at this load, which are merged.
-    #[serde(default = "one")]
+    #[serde(default = "default_runs")]
     pub runs: u32,
     /// Whether the target sustained the offered rate, apart from chance. Otherwise latencies grow
     /// with the runtime, and are valid for this runtime only.
@@ -183,7 +183,7 @@ impl LoadMeasurement {
     ) -> LoadMeasurement {
         let side = |direction: Direction| {
             let offered_per_s = planned_rate(&result.plan, direction) * f64::from(parties.max(1));
-            (offered_per_s > 0.0).then(|| side(offered_per_s, direction, result))
+            (offered_per_s > 0.0).then(|| direction_load(offered_per_s, direction, result))
         };
         let (read, write) = (side(Direction::Read), side(Direction::Write));
         let failure = result
@@ -274,7 +274,7 @@ fn planned_rate(plan: &Plan, direction: Direction) -> f64 {
         .sum()
 }
 
-fn side(offered_per_s: f64, direction: Direction, result: &RunResult) -> DirectionLoad {
+fn direction_load(offered_per_s: f64, direction: Direction, result: &RunResult) -> DirectionLoad {
     let mut latency = LatencyStats::default();
     for worker in &result.workers {
         latency.merge(&worker.directions[direction].lat);

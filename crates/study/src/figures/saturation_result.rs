@@ -342,7 +342,7 @@ impl Saturation {
     fn rate_in_words(&self, iops: f64, unit: RateUnit) -> String {
         let block = self.maximum_bytes_per_s.mean / self.maximum.mean.max(f64::MIN_POSITIVE);
         match unit {
-            RateUnit::Iops => format!("{} IOPS", words::iops(iops)),
+            RateUnit::Iops => format!("{} IOPS", words::iops_text(iops)),
             RateUnit::Bandwidth => words::bandwidth(iops * block),
         }
     }

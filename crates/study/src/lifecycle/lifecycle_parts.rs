@@ -13,12 +13,12 @@ pub fn lifecycle_parts(result: &LifecycleResult) -> Vec<ResultPart> {
     for group in &result.groups {
         let stages = group.stages.iter();
         let measured = stages.filter(|stage| stage.measured > 0);
-        parts.extend(measured.map(|stage| part(group, stage, several)));
+        parts.extend(measured.map(|stage| stage_part(group, stage, several)));
     }
     parts
 }
 
-fn part(group: &LifecycleGroup, stage: &StageSummary, several: bool) -> ResultPart {
+fn stage_part(group: &LifecycleGroup, stage: &StageSummary, several: bool) -> ResultPart {
     let title = stage.stage.title();
     let of_class = match several {
         true => format!("{}: {title}", group.class),

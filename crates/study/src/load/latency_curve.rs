@@ -68,7 +68,7 @@ impl LatencyCurve {
             };
             drawn += usize::from(is_drawn);
             parts.push(ResultPart {
-                name: format!("at {} IOPS", words::iops(*rate)),
+                name: format!("at {} IOPS", words::iops_text(*rate)),
                 pattern: self.pattern.clone(),
                 figures,
             });

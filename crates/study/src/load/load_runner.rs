@@ -193,7 +193,7 @@ impl<'a> LoadRunner<'a> {
         let memory = DeviceDescription::memory_of_run(result);
         self.in_memory = memory.or(self.in_memory.take());
         if let Some(side) = &result.ceph {
-            ceph::add(&mut self.ceph, side);
+            ceph::add_ceph_side(&mut self.ceph, side);
         }
     }
 
@@ -235,6 +235,6 @@ fn point_name(plan: &Plan) -> String {
     };
     match plan.jobs.iter().map(rate).sum::<u64>() {
         0 => "the capacity".to_owned(),
-        rate => format!("{} IOPS offered", words::iops(rate as f64)),
+        rate => format!("{} IOPS offered", words::iops_text(rate as f64)),
     }
 }

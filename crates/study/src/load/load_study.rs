@@ -95,7 +95,7 @@ pub struct ObjectiveAnswer {
 /// # Errors
 /// If no load was measured. After an I/O error at one point, the study continues: see
 /// [`LoadResult::failure`]. A run without a result ends the study early: see [`LoadResult::error`].
-pub fn load(
+pub fn measure_load(
     session: &mut dyn Session,
     target: &StudyTarget,
     options: &LoadOptions,
@@ -107,7 +107,7 @@ pub fn load(
 /// Runs a load study with a driver, which may have hooks.
 ///
 /// # Errors
-/// As [`load`].
+/// As [`measure_load`].
 pub fn run_load(
     driver: &mut StudyDriver<'_>,
     target: &StudyTarget,

@@ -22,12 +22,12 @@ pub(super) fn measure<'p>(
     known: impl Iterator<Item = &'p LoadMeasurement>,
     found: &mut Option<Matrix>,
 ) -> Result<(), StudyError> {
-    let reads = axis(runner.capacity(driver, Mix::READ)?, options.steps);
+    let reads = rate_axis(runner.capacity(driver, Mix::READ)?, options.steps);
     runner.left.matrix = runner.left.matrix.after_one();
-    let writes = axis(runner.capacity(driver, Mix::WRITE)?, options.steps);
+    let writes = rate_axis(runner.capacity(driver, Mix::WRITE)?, options.steps);
     let mut points = Vec::new();
     let mut outcome = Ok(());
-    let mut cells = fill(options, |read, write, left| {
+    let mut cells = measure_cells(options, |read, write, left| {
         if driver.is_interrupted() {
             return None;
         }
@@ -73,7 +73,7 @@ pub(super) fn measure<'p>(
     outcome
 }
 
-fn axis(capacity: f64, steps: usize) -> Vec<f64> {
+fn rate_axis(capacity: f64, steps: usize) -> Vec<f64> {
     (0..=steps)
         .map(|step| (capacity * step as f64 / steps as f64).round())
         .collect()
@@ -81,7 +81,7 @@ fn axis(capacity: f64, steps: usize) -> Vec<f64> {
 
 /// Measures cells (column, row) along the border, from writes only to reads only, then a few
 /// inside. `ask` gets the number of cells left, and returns `None` to end.
-fn fill(
+fn measure_cells(
     options: MatrixOptions,
     mut ask: impl FnMut(usize, usize, StepRange) -> Option<MatrixCell>,
 ) -> Vec<Vec<MatrixCell>> {
@@ -187,7 +187,7 @@ mod tests {
         fn matrix_border_is_exact_within_planned_steps(steps in 2usize..24, bend in 0.3f64..3.0) {
             let mut asked = HashSet::new();
             let mut promises = Vec::new();
-            let cells = fill(MatrixOptions { steps }, |read, write, left| {
+            let cells = measure_cells(MatrixOptions { steps }, |read, write, left| {
                 promises.push((asked.len(), left));
                 assert!(asked.insert((read, write)), "asked twice");
                 let state = match sustains(steps, bend, read, write) {
@@ -224,7 +224,7 @@ mod tests {
     #[test]
     fn cells_after_early_end_are_unknown() {
         let mut left = 3;
-        let cells = fill(MatrixOptions { steps: 4 }, |_, _, _| {
+        let cells = measure_cells(MatrixOptions { steps: 4 }, |_, _, _| {
             left -= 1;
             let cell = MatrixCell {
                 state: CellState::NotReached,

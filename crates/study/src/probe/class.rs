@@ -96,7 +96,7 @@ fn figures(evidence: &ClassEvidence, limit: Option<&str>) -> Vec<String> {
     let read = evidence.read_p50_ns;
     let read = read.map(|ns| format!("a 4 KiB read takes {} at p50", words::latency(ns)));
     let rate = evidence.random_read_iops;
-    let rate = rate.map(|rate| format!("{} random reads/s", words::iops(rate)));
+    let rate = rate.map(|rate| format!("{} random reads/s", words::iops_text(rate)));
     let stream = evidence.sequential_read;
     let stream = stream.map(|rate| format!("sequential reads of {}", words::bandwidth(rate)));
     let rate = limit.map(str::to_owned).or(rate);
@@ -107,7 +107,7 @@ fn figures(evidence: &ClassEvidence, limit: Option<&str>) -> Vec<String> {
 fn limit(evidence: &ClassEvidence) -> Option<String> {
     let reads = evidence.random_read_iops?;
     if evidence.throttled {
-        let rate = words::iops(reads);
+        let rate = words::iops_text(reads);
         return Some(format!("a control group limits random reads to {rate}/s"));
     }
     let is_slow = |ns| ns >= LIMITED_READ_NS_MAX;
@@ -121,7 +121,7 @@ fn limit(evidence: &ClassEvidence) -> Option<String> {
     (is_even && is_equal && reads >= LIMITED_IOPS_MIN).then(|| {
         format!(
             "random reads and writes both reach {}/s within 1 %, as with a rate limit",
-            words::iops(reads)
+            words::iops_text(reads)
         )
     })
 }

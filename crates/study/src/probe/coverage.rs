@@ -28,7 +28,7 @@ fn figure(noise: &str, seed: u64, budget: &ProbeBudget) -> (PhaseFigure, usize) 
         },
         slow: None,
     };
-    let plan = phase::plan(ProbePhase::ReadLatency, &jobs, budget);
+    let plan = phase::phase_plan(ProbePhase::ReadLatency, &jobs, budget);
     let (mut session, observer) = (LocalRunner::default().open(), &mut ());
     let mut driver = StudyDriver::new(&mut session, observer);
     let mut rule = EarlyStop::new(ProbePhase::ReadLatency, budget);

@@ -30,7 +30,7 @@ pub(super) fn search(
     budget: &ProbeBudget,
     known: &RunResult,
 ) -> Result<Knee, RunError> {
-    let job = phase::job(phase, &format!("{}{SUFFIX}", phase.key()), jobs, budget);
+    let job = phase::phase_job(phase, &format!("{}{SUFFIX}", phase.key()), jobs, budget);
     let (deepest, numbers) = match phase.is_random() {
         true => (DEEPEST, &JOBS[..]),
         false => (DEEPEST_SEQUENTIAL, &JOBS[..1]),

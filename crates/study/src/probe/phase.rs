@@ -19,12 +19,12 @@ pub(super) struct ProbeJobs<'a> {
 }
 
 /// The plan of one phase.
-pub(super) fn plan(phase: ProbePhase, jobs: &ProbeJobs<'_>, budget: &ProbeBudget) -> Plan {
-    single_job(job(phase, phase.key(), jobs, budget))
+pub(super) fn phase_plan(phase: ProbePhase, jobs: &ProbeJobs<'_>, budget: &ProbeBudget) -> Plan {
+    single_job(phase_job(phase, phase.key(), jobs, budget))
 }
 
 /// The job of one phase, with a name.
-pub(super) fn job(
+pub(super) fn phase_job(
     phase: ProbePhase,
     name: &str,
     jobs: &ProbeJobs<'_>,
@@ -132,7 +132,7 @@ mod tests {
     fn given_options_name_the_simulated_device() {
         let device = |sim| {
             let jobs = jobs(sim);
-            let plan = plan(ProbePhase::RandomRead, &jobs, &ProbeBudget::NORMAL);
+            let plan = phase_plan(ProbePhase::RandomRead, &jobs, &ProbeBudget::NORMAL);
             let given = plan.jobs[0].given.iter();
             let mut values = given.filter(|option| option.name == "sim");
             values.next().map(|option| option.value.clone())
@@ -144,7 +144,7 @@ mod tests {
     #[test]
     fn synced_write_is_buffered_and_sequential() {
         let jobs = jobs(None);
-        let plan = plan(ProbePhase::SyncedWrite, &jobs, &ProbeBudget::NORMAL);
+        let plan = phase_plan(ProbePhase::SyncedWrite, &jobs, &ProbeBudget::NORMAL);
         let job = &plan.jobs[0];
         assert_eq!(job.workload.fdatasync_every, 1);
         assert!(!job.io.direct && !job.workload.rw.random);

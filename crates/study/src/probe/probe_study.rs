@@ -277,7 +277,7 @@ impl<'a> ProbeStudy<'a> {
         direct: bool,
     ) -> Result<RunResult, RunError> {
         let budget = self.budget();
-        let plan = phase::plan(phase, &self.jobs(direct), &budget);
+        let plan = phase::phase_plan(phase, &self.jobs(direct), &budget);
         let result = match phase {
             ProbePhase::Layout => {
                 let mut rule = begin_phase(driver, phase, &budget);
@@ -320,7 +320,7 @@ impl<'a> ProbeStudy<'a> {
         if usable < self.bytes && !driver.is_interrupted() {
             driver.note(format!(
                 "layout ended after {}: {} of the planned {} were written and are the working set",
-                crate::words::wait(self.options.budget.layout_ns),
+                crate::words::wait_text(self.options.budget.layout_ns),
                 crate::words::bytes(usable),
                 crate::words::bytes(self.bytes),
             ));

@@ -25,7 +25,7 @@ impl PromiseCheck {
         let mut rows: Vec<CheckedFigure> = probe
             .figures
             .iter()
-            .filter_map(|figure| row(promise, probe, figure))
+            .filter_map(|figure| checked_figure(promise, probe, figure))
             .collect();
         rows.sort_by_key(|row| row.judged.metric);
         PromiseCheck {
@@ -37,12 +37,18 @@ impl PromiseCheck {
     }
 }
 
-fn row(promise: &Promise, probe: &ProbeResult, figure: &PhaseFigure) -> Option<CheckedFigure> {
+fn checked_figure(
+    promise: &Promise,
+    probe: &ProbeResult,
+    figure: &PhaseFigure,
+) -> Option<CheckedFigure> {
     let in_phase = measured_by_probe(std::slice::from_ref(figure)).pop()?;
     let judge = |measured: MeasuredFigure| promise.judge(&[measured]).pop();
     let judged = judge(in_phase)?;
     let deeper = match judged.verdict {
-        PromiseVerdict::Below => knee(probe, figure.phase).and_then(|knee| most(knee, &in_phase)),
+        PromiseVerdict::Below => {
+            knee_search(probe, figure.phase).and_then(|knee| search_maximum(knee, &in_phase))
+        }
         _ => None,
     };
     let (measured, judged) = match deeper {
@@ -59,14 +65,17 @@ fn row(promise: &Promise, probe: &ProbeResult, figure: &PhaseFigure) -> Option<C
 }
 
 /// Returns the knee search of a phase's pattern, if it succeeded.
-fn knee(probe: &ProbeResult, phase: ProbePhase) -> Option<&Saturation> {
+fn knee_search(probe: &ProbeResult, phase: ProbePhase) -> Option<&Saturation> {
     let mut knees = probe.knees.iter();
     let knee = knees.find(|knee| knee.phase == phase)?;
     Some(&knee.saturation).filter(|found| found.failure.is_none())
 }
 
 /// Returns the maximum of the search and its depth, if it exceeds the figure of the phase.
-fn most(knee: &Saturation, phase: &MeasuredFigure) -> Option<(MeasuredFigure, CheckedQueueDepth)> {
+fn search_maximum(
+    knee: &Saturation,
+    phase: &MeasuredFigure,
+) -> Option<(MeasuredFigure, CheckedQueueDepth)> {
     let most = match phase.metric.is_iops() {
         true => knee.maximum,
         false => knee.maximum_bytes_per_s,
@@ -94,10 +103,10 @@ fn doubts(
     // If a cache answered, no other doubt can be tested.
     let found = &probe.classification;
     let is_cached = found.served_from_cache || found.class == DeviceClass::Memory;
-    if is_cached || has(verdicts, VerdictKind::ServedFromCache) {
+    if is_cached || has_verdict(verdicts, VerdictKind::ServedFromCache) {
         doubts.push(PromiseDoubt::ServedFromCache);
     }
-    if has(verdicts, VerdictKind::UnwrittenData) {
+    if has_verdict(verdicts, VerdictKind::UnwrittenData) {
         doubts.push(PromiseDoubt::Unwritten);
     }
     if judged.verdict != PromiseVerdict::Below {
@@ -108,7 +117,7 @@ fn doubts(
         (VerdictKind::Throttled, PromiseDoubt::Throttled),
         (VerdictKind::Interference, PromiseDoubt::Interference),
     ] {
-        if has(verdicts, kind) {
+        if has_verdict(verdicts, kind) {
             doubts.push(doubt);
         }
     }
@@ -124,7 +133,7 @@ fn doubts(
     doubts
 }
 
-fn has(verdicts: &[Verdict], kind: VerdictKind) -> bool {
+fn has_verdict(verdicts: &[Verdict], kind: VerdictKind) -> bool {
     verdicts.iter().any(|verdict| verdict.kind == kind)
 }
 
@@ -136,7 +145,7 @@ fn run(probe: &ProbeResult, phase: ProbePhase) -> Option<&RunResult> {
 /// Returns whether a deeper queue would raise the rate: it still rose at the greatest depth of the
 /// knee search, or, without a search, latency is about as low as at depth 1.
 fn is_unsaturated(probe: &ProbeResult, figure: &PhaseFigure) -> bool {
-    if let Some(knee) = knee(probe, figure.phase) {
+    if let Some(knee) = knee_search(probe, figure.phase) {
         return knee.latency_only.is_none();
     }
     let alone = match figure.phase {

@@ -34,7 +34,7 @@ pub(super) fn measure_second_size(
     let Some(iodepth) = iodepth(knee, block_bytes, jobs) else {
         return Ok(None);
     };
-    let mut job = phase::job(
+    let mut job = phase::phase_job(
         phase,
         &format!("{}_size{SUFFIX}", phase.key()),
         jobs,

@@ -34,7 +34,7 @@ pub(super) fn purge(template: &JobTemplate<'_>, bytes: u64) -> Plan {
 }
 
 /// Returns a plan that writes `bytes` from the start.
-pub(super) fn fill(template: &JobTemplate<'_>, bytes: u64, block_bytes: u64) -> Plan {
+pub(super) fn fill_plan(template: &JobTemplate<'_>, bytes: u64, block_bytes: u64) -> Plan {
     let part = JobTemplate {
         bytes,
         ..template.clone()

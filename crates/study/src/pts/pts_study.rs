@@ -34,7 +34,7 @@ const FILLS: f64 = 2.0;
 /// # Errors
 /// If nothing was measured. An I/O error ends the test with the rounds before it, see
 /// [`PtsResult::failure`]. So does a run without a result, see [`PtsResult::error`].
-pub fn pts(
+pub fn measure_pts(
     session: &mut dyn Session,
     target: &StudyTarget,
     options: &PtsOptions,
@@ -46,7 +46,7 @@ pub fn pts(
 /// Runs one test with a driver, which may have hooks.
 ///
 /// # Errors
-/// As [`pts`].
+/// As [`measure_pts`].
 pub fn run_pts(
     driver: &mut StudyDriver<'_>,
     target: &StudyTarget,
@@ -332,7 +332,7 @@ impl<'a> PtsStudy<'a> {
             let outcome = driver.attempt_direct(
                 0,
                 |driver, direct| {
-                    let plan = plan::fill(&self.template(direct), bytes, block_bytes);
+                    let plan = plan::fill_plan(&self.template(direct), bytes, block_bytes);
                     let time = ahead.after_fill(bytes, &self.pace);
                     let result = driver.run_layout(&plan, time, &mut ())?;
                     self.note_run(driver, &plan, &result);

@@ -45,7 +45,7 @@ impl CurveLog {
         let memory = DeviceDescription::memory_of_run(result);
         self.in_memory = memory.or(self.in_memory.take());
         if let Some(side) = &result.ceph {
-            ceph::add(&mut self.ceph, side);
+            ceph::add_ceph_side(&mut self.ceph, side);
         }
     }
 

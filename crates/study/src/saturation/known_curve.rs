@@ -2,7 +2,7 @@
 
 use super::search_tuning::SearchTuning;
 use crate::figures::cell::CellRecord;
-use crate::figures::curve::{CurvePoint, RatePlateau, steps, top};
+use crate::figures::curve::{CurvePoint, RatePlateau, highest_plateau, steps};
 
 const TUNING: SearchTuning = SearchTuning::DEFAULT;
 
@@ -21,11 +21,11 @@ impl KnownCurve {
             .map(|record| CurvePoint {
                 iodepth: record.iodepth,
                 rate: record.rate(),
-                error: record.error().max(luck(record, records)),
+                error: record.error().max(plausible_error(record, records)),
             })
             .collect();
         let steps = steps(&points);
-        let top = top(&steps);
+        let top = highest_plateau(&steps);
         KnownCurve { points, steps, top }
     }
 
@@ -45,7 +45,7 @@ impl KnownCurve {
 
 /// Smallest plausible error of a short cell, whose few samples may agree by chance: the error of
 /// the best longer cell, scaled to the shorter time.
-fn luck(record: &CellRecord, others: &[&CellRecord]) -> f64 {
+fn plausible_error(record: &CellRecord, others: &[&CellRecord]) -> f64 {
     if record.measured_ns() >= TUNING.many_samples_ns {
         return 0.0;
     }

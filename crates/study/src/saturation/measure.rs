@@ -92,7 +92,7 @@ pub(super) fn measure(
     log: &mut CurveLog,
 ) -> Result<Spent, RunError> {
     let run = RepeatableRun {
-        plan: &plan(job, record, effort),
+        plan: &cell_plan(job, record, effort),
         purpose,
         name: log.name_of(record),
     };
@@ -148,7 +148,7 @@ pub fn recorded(result: &RunResult) -> Option<CellRecord> {
     (record.found.ios > 0).then_some(record)
 }
 
-pub(super) fn plan(job: &Job, record: &CellRecord, effort: CellRunLength) -> Plan {
+pub(super) fn cell_plan(job: &Job, record: &CellRecord, effort: CellRunLength) -> Plan {
     let mut job = job.clone();
     job.numjobs = record.jobs;
     job.io.iodepth = record.iodepth;

@@ -1,7 +1,7 @@
 //! Measurement of one cell until its caches are warm, and for a fixed time after that.
 
 use super::curve_log::CurveLog;
-use super::measure::{CellRun, CellRunLength, elapsed_ns, has_cached_reads, plan};
+use super::measure::{CellRun, CellRunLength, cell_plan, elapsed_ns, has_cached_reads};
 use crate::driver::{StudyDriver, first_failure};
 use crate::event::StudyEvent;
 use crate::figures::cell::{CellRecord, CellTotals, Warmup};
@@ -61,13 +61,13 @@ pub(crate) fn measure_warm_cell(
         enough: 0.0,
         continues_region: false,
     };
-    let plan = plan(job, &record, effort);
+    let plan = cell_plan(job, &record, effort);
     let mut rule = StopWhenWarm {
         times,
         slices: Vec::new(),
     };
     let result = driver.run(&plan, RunPurpose::GridCell, &mut rule)?;
-    take(&mut record, &result, times);
+    add_warm_measurements(&mut record, &result, times);
     log.take_run(&result);
     driver.note_stop(&result, log.name_of(&record).as_deref(), false);
     Ok(CellRun {
@@ -113,7 +113,7 @@ fn warmup(slices: &[Slice], least_ios: u64) -> Option<usize> {
 }
 
 /// Adds the measurements after the warm-up to the record.
-fn take(record: &mut CellRecord, result: &RunResult, times: WarmTimes) {
+fn add_warm_measurements(record: &mut CellRecord, result: &RunResult, times: WarmTimes) {
     let usual_ns = result
         .intervals
         .iter()

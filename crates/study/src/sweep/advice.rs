@@ -236,7 +236,10 @@ fn choice((values, curves): &CurveGroup<'_>) -> Option<WorkloadAdvice> {
 
 /// Knee with the fewest I/Os in flight at the best maximum. `None` if a maximum is unknown.
 fn throughput(curves: &[&CurveResult]) -> Option<AdvisedCell> {
-    let maxima: Option<Vec<f64>> = curves.iter().map(|curve| Some(most(curve)?.0)).collect();
+    let maxima: Option<Vec<f64>> = curves
+        .iter()
+        .map(|curve| Some(curve_maximum(curve)?.0))
+        .collect();
     let maxima = maxima?;
     let highest = maxima.iter().copied().max_by(f64::total_cmp)?;
     let reaching = curves
@@ -265,7 +268,7 @@ fn is_clearly_faster(slow: AdvisedCell, fast: AdvisedCell, cells: &[BoundedCell<
 }
 
 /// Returns a curve's maximum and its absolute half-width. `None` if not known well enough.
-fn most(curve: &CurveResult) -> Option<(f64, f64)> {
+fn curve_maximum(curve: &CurveResult) -> Option<(f64, f64)> {
     let maximum = curve.saturation.as_ref()?.known_maximum()?;
     Some((maximum.mean, maximum.error?))
 }
@@ -274,11 +277,11 @@ fn parallel((values, curves): &CurveGroup<'_>) -> Option<ParallelAdvice> {
     let mut curves = curves.clone();
     curves.sort_by_key(|curve| curve.numjobs);
     let fewest = *curves.first().filter(|_| curves.len() > 1)?;
-    let rate = |iops: f64| rate(iops, fewest.block_bytes);
-    let (alone, alone_error) = most(fewest)?;
+    let rate = |iops: f64| rate_text(iops, fewest.block_bytes);
+    let (alone, alone_error) = curve_maximum(fewest)?;
     let reach: Vec<(u32, f64, f64)> = curves[1..]
         .iter()
-        .filter_map(|curve| most(curve).map(|(mean, error)| (curve.numjobs, mean, error)))
+        .filter_map(|curve| curve_maximum(curve).map(|(mean, error)| (curve.numjobs, mean, error)))
         .collect();
     let best = reach.iter().max_by(|a, b| a.1.total_cmp(&b.1))?;
     if best.1 - best.2 > (alone + alone_error) * (1.0 + REACHED) {
@@ -360,11 +363,11 @@ fn as_many_in_flight(deep: &CurveResult, wide: &[&CurveResult]) -> Option<(u64, 
 }
 
 /// Formats a rate as IOPS for small blocks, as bandwidth for large ones.
-fn rate(iops: f64, block_bytes: u64) -> String {
+fn rate_text(iops: f64, block_bytes: u64) -> String {
     if block_bytes >= super::LARGE_BYTES {
         words::bandwidth(iops * block_bytes as f64)
     } else {
-        format!("{} IOPS", words::iops(iops))
+        format!("{} IOPS", words::iops_text(iops))
     }
 }
 
@@ -412,7 +415,7 @@ fn blocks((values, curves): &CurveGroup<'_>) -> Option<BlocksAdvice> {
             .iter()
             .filter(|curve| curve.block_bytes == block_bytes);
         let rates = same.filter_map(|curve| {
-            let (iops, error) = most(curve)?;
+            let (iops, error) = curve_maximum(curve)?;
             Some(BlockRate {
                 block_bytes,
                 iops,

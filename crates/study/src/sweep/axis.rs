@@ -33,7 +33,7 @@ const OWN: [(&str, &str); 5] = [
 pub fn parse_axes(given: &[(String, String)], diagnostics: &mut Diagnostics) -> Vec<Axis> {
     let mut axes: Vec<Axis> = Vec::new();
     for (option, text) in given {
-        match axis(option, text) {
+        match parse_axis(option, text) {
             Err(diagnostic) => diagnostics.push(diagnostic),
             Ok(axis) => match given_twice(&axis, &axes) {
                 Some(twice) => diagnostics.push(twice),
@@ -53,8 +53,8 @@ pub fn given_twice(axis: &Axis, before: &[Axis]) -> Option<Diagnostic> {
     })
 }
 
-fn axis(option: &str, text: &str) -> Result<Axis, Diagnostic> {
-    let Some(row) = options::find(option) else {
+fn parse_axis(option: &str, text: &str) -> Result<Axis, Diagnostic> {
+    let Some(row) = options::find_option(option) else {
         let unknown = Diagnostic::unknown_option(option);
         let names = options::list_options().flat_map(|row| row.names());
         return Err(match nearest(option, names) {
@@ -175,7 +175,7 @@ mod tests {
     use proptest::prelude::*;
 
     fn read(option: &str, text: &str) -> Result<Vec<String>, String> {
-        axis(option, text)
+        parse_axis(option, text)
             .map(|axis| axis.values)
             .map_err(|error| error.message)
     }

@@ -25,8 +25,8 @@ pub type CellBoundsLookup<'a> = &'a dyn Fn(&str, u32) -> Option<Bounds>;
 /// Returns the parts by curve. Names omit a single target, so that sweeps of two targets compare.
 pub fn compared(result: &SweepResult, known: CellBoundsLookup<'_>) -> Vec<ComparedPart> {
     let curve_parts = |curve: &CurveResult| {
-        let name = name(result, curve);
-        let most = most(&name, curve);
+        let name = curve_name(result, curve);
+        let most = maximum_part(&name, curve);
         let job = job_name(result, curve);
         let cells = curve.cells.iter().filter_map(|cell| {
             let p99 = known(&job, cell.iodepth).filter(|_| result.targets.len() <= 1);
@@ -38,7 +38,7 @@ pub fn compared(result: &SweepResult, known: CellBoundsLookup<'_>) -> Vec<Compar
 }
 
 /// Names a curve by its values, independent of the order of the axes.
-fn name(result: &SweepResult, curve: &CurveResult) -> String {
+fn curve_name(result: &SweepResult, curve: &CurveResult) -> String {
     let is_named = |name: &str| name != TARGET || result.targets.len() > 1;
     let axes = result.axes.iter().zip(&curve.values);
     let mut named_values: Vec<(usize, &str, String)> = axes
@@ -77,7 +77,7 @@ fn subject(curve: &CurveResult) -> Subject {
     rw.parse().unwrap_or(Subject::Mixed)
 }
 
-fn part(name: String, curve: &CurveResult, iodepth: u32, figures: Vec<Figure>) -> ResultPart {
+fn curve_part(name: String, curve: &CurveResult, iodepth: u32, figures: Vec<Figure>) -> ResultPart {
     ResultPart {
         name,
         pattern: IoPattern {
@@ -91,7 +91,7 @@ fn part(name: String, curve: &CurveResult, iodepth: u32, figures: Vec<Figure>) -
 }
 
 /// Returns the maximum of the search. Without a search, it is the best measured cell.
-fn most(name: &str, curve: &CurveResult) -> Option<ComparedPart> {
+fn maximum_part(name: &str, curve: &CurveResult) -> Option<ComparedPart> {
     let (mean, error) = match &curve.saturation {
         Some(found) => {
             let maximum = found.known_maximum()?;
@@ -118,7 +118,7 @@ fn most(name: &str, curve: &CurveResult) -> Option<ComparedPart> {
             .saturation
             .as_ref()
             .and_then(|found| Some(found.known_knee()?.iodepth)),
-        part: part(format!("{name}, maximum"), curve, 0, vec![iops]),
+        part: curve_part(format!("{name}, maximum"), curve, 0, vec![iops]),
     })
 }
 
@@ -152,7 +152,7 @@ fn cell_part(
         curve: name.to_owned(),
         iodepth: Some(cell.iodepth),
         knee: None,
-        part: part(
+        part: curve_part(
             format!("{name}, iodepth {}", cell.iodepth),
             curve,
             cell.iodepth,

@@ -135,7 +135,7 @@ impl SweepStudy<'_> {
                 let times = WarmTimes {
                     runtime_ns,
                     most_warmup_ns,
-                    least_ios: once(job),
+                    least_ios: ios_of_one_pass(job),
                 };
                 measure_warm_cell(driver, job, iodepth, times, log)
             }
@@ -159,7 +159,7 @@ fn is_refused(outcome: &Result<CellRun, RunError>) -> bool {
 }
 
 /// Returns the I/Os of one pass over the working set.
-fn once(job: &Job) -> u64 {
+fn ios_of_one_pass(job: &Job) -> u64 {
     let directions = Direction::ALL
         .into_iter()
         .filter(|d| job.workload.rw.has(*d));

@@ -39,14 +39,20 @@ fn between(iodepth: u32, known: &[&CurveCell], found: &Saturation) -> SweepCell 
     let above = known.iter().find(|cell| cell.iodepth > iodepth);
     let depth = f64::from(iodepth);
     let bounds = match (below, above) {
-        (Some(below), Some(above)) => (low(below).min(low(above)), high(below).max(high(above))),
+        (Some(below), Some(above)) => (
+            lowest_rate(below).min(lowest_rate(above)),
+            highest_rate(below).max(highest_rate(above)),
+        ),
         (Some(_), None) if found.is_open_ended() => return SweepCell::unknown(iodepth),
         (Some(below), None) => (
             below.iops.mean * (1.0 - BEYOND),
-            high(below) * (1.0 + BEYOND),
+            highest_rate(below) * (1.0 + BEYOND),
         ),
         // At least in proportion to the depth, at most the rate of the deeper cell.
-        (None, Some(above)) => (low(above) * depth / f64::from(above.iodepth), high(above)),
+        (None, Some(above)) => (
+            lowest_rate(above) * depth / f64::from(above.iodepth),
+            highest_rate(above),
+        ),
         (None, None) => return SweepCell::unknown(iodepth),
     };
     let model = found.curve.map(|curve| curve.at(depth));
@@ -61,11 +67,11 @@ fn between(iodepth: u32, known: &[&CurveCell], found: &Saturation) -> SweepCell 
     SweepCell::predicted(iodepth, found.jobs, block, value)
 }
 
-fn low(cell: &CurveCell) -> f64 {
+fn lowest_rate(cell: &CurveCell) -> f64 {
     cell.iops.mean - cell.iops.error.unwrap_or(0.0)
 }
 
-fn high(cell: &CurveCell) -> f64 {
+fn highest_rate(cell: &CurveCell) -> f64 {
     cell.iops.mean + cell.iops.error.unwrap_or(0.0)
 }
 

@@ -5,7 +5,7 @@
 
 use crate::common::load_fixture::{SECOND_NS, load_options};
 use iosonde_engine::runner::LocalRunner;
-use iosonde_study::load::{LoadOptions, load};
+use iosonde_study::load::{LoadOptions, measure_load};
 use iosonde_study::test_targets::simulated_target;
 
 /// A queue with Poisson arrivals and exponential service: M/M/c.
@@ -67,7 +67,7 @@ impl QueueModel {
             ..load_options()
         };
         let mut session = LocalRunner::default().open();
-        let result = load(&mut session, &target, &options, &mut ()).unwrap();
+        let result = measure_load(&mut session, &target, &options, &mut ()).unwrap();
         let answer = result.objectives[0].answer;
         (
             answer.held.unwrap_or(0.0),

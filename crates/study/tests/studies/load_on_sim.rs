@@ -15,7 +15,7 @@ use iosonde_result::session::Session;
 use iosonde_sim::drawn::DeviceFamily;
 use iosonde_study::StudyError;
 use iosonde_study::load::{
-    Arrivals, CellState, LoadOptions, LoadResult, Matrix, MatrixOptions, load,
+    Arrivals, CellState, LoadOptions, LoadResult, Matrix, MatrixOptions, measure_load,
 };
 use iosonde_study::test_targets::simulated_target;
 
@@ -25,7 +25,7 @@ fn measure(device: &str, options: &LoadOptions) -> LoadResult {
 
 fn outcome(device: &str, options: &LoadOptions) -> Result<LoadResult, StudyError> {
     let mut session = LocalRunner::default().open();
-    load(&mut session, &simulated_target(device), options, &mut ())
+    measure_load(&mut session, &simulated_target(device), options, &mut ())
 }
 
 #[test]
@@ -428,7 +428,7 @@ fn matrix_takes_a_tenth_of_the_time_of_all_cells() {
         };
         let mut session = CountingSession::new();
         let target = simulated_target(device);
-        let found = load(&mut session, &target, &options, &mut ()).unwrap();
+        let found = measure_load(&mut session, &target, &options, &mut ()).unwrap();
         let matrix = found.matrix.unwrap();
         let of_curve_ns = options.runtime_ns + options.ramp_ns;
         let spent_ns = session.measured_ns - of_curve_ns;
@@ -471,7 +471,7 @@ fn matrix_io_error_is_reported_and_ends_matrix() {
         device: "",
         fails_in_run: 7,
     };
-    let result = load(&mut session, &simulated_target(device), &options, &mut ()).unwrap();
+    let result = measure_load(&mut session, &simulated_target(device), &options, &mut ()).unwrap();
     assert!(result.points.iter().all(|point| point.failure.is_none()));
     assert_eq!(result.failure().map(|failure| failure.errno), Some(5));
     let matrix = result.matrix.unwrap();
@@ -495,7 +495,7 @@ fn lost_run_keeps_earlier_points() {
     };
     let lost_with = |run: usize, options: &LoadOptions| {
         let mut session = LostPodSession(LocalRunner::default().open(), run);
-        load(&mut session, &simulated_target(device), options, &mut ())
+        measure_load(&mut session, &simulated_target(device), options, &mut ())
     };
     let lost_at = |run: usize| lost_with(run, &options);
     // Layout, then the first rate.
@@ -591,7 +591,7 @@ fn pods_share_offered_rate_and_form_one_point() {
         ..options()
     };
     let mut pods = PodSessions((0..4).map(|_| LocalRunner::default().open()).collect());
-    let result = load(
+    let result = measure_load(
         &mut pods,
         &simulated_target("read_us=100"),
         &options,

@@ -8,9 +8,9 @@ use iosonde_job::env::FakeEnv;
 use iosonde_job::neighbour::fit_neighbour;
 use iosonde_limits::Limits;
 use iosonde_result::session::Session;
-use iosonde_study::load::{LoadOptions, MatrixOptions, Objective, load};
+use iosonde_study::load::{LoadOptions, MatrixOptions, Objective, measure_load};
 use iosonde_study::probe::{ProbeBudget, ProbeOptions, StudyTargetKind, probe};
-use iosonde_study::pts::{PtsOptions, PtsPreset, PtsTest, Purge, pts};
+use iosonde_study::pts::{PtsOptions, PtsPreset, PtsTest, Purge, measure_pts};
 use iosonde_study::sweep::{Base, SweepGrid, SweepOptions, SweepTarget, parse_axes, sweep};
 use iosonde_study::{Announcement, StudyEvent, StudyObserver, TimeRange};
 use iosonde_suite::{BUILTIN, MOST_RUNS, StepKind, builtin, suite};
@@ -130,7 +130,7 @@ fn pts_promises(device: &str, kind: StudyTargetKind, test: PtsTest) -> StudyProm
         size_bytes: Some(512 << 20),
         seed: 1,
     };
-    pts(&mut session, &target_of_kind(kind), &options, &mut promises).unwrap();
+    measure_pts(&mut session, &target_of_kind(kind), &options, &mut promises).unwrap();
     promises
 }
 
@@ -284,7 +284,7 @@ fn load_promises(
 ) -> StudyPromises {
     let mut session = MeteredSession::new(device);
     let mut promises = StudyPromises::new(&format!("load with {name} on {device}"), &session);
-    load(&mut session, &target_of_kind(kind), options, &mut promises).unwrap();
+    measure_load(&mut session, &target_of_kind(kind), options, &mut promises).unwrap();
     promises
 }
 
@@ -368,7 +368,7 @@ fn suite_promises(name: &str, device: &str) -> StudyPromises {
                 session.run(&plan, &mut ()).unwrap();
             }
             StepKind::Load(options) => {
-                load(&mut session, &target, options, &mut ()).unwrap();
+                measure_load(&mut session, &target, options, &mut ()).unwrap();
             }
             StepKind::Command(_) => panic!("no built-in suite runs a command"),
             StepKind::Probe(options) => {

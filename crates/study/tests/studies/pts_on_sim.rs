@@ -10,7 +10,7 @@ use iosonde_result::run_error::RunError;
 use iosonde_result::session::Session;
 use iosonde_study::StudyError;
 use iosonde_study::probe::{StudyTarget, StudyTargetKind};
-use iosonde_study::pts::{PtsOptions, PtsPreset, PtsResult, PtsTest, Purge, pts};
+use iosonde_study::pts::{PtsOptions, PtsPreset, PtsResult, PtsTest, Purge, measure_pts};
 
 /// Size of the device in bytes.
 const CAPACITY: u64 = 64 << 20;
@@ -44,7 +44,7 @@ fn run(device: &str, options: &PtsOptions) -> PtsResult {
         options: device.to_owned(),
     });
     let mut session = LocalRunner::default().open();
-    pts(&mut session, &target, options, &mut ()).unwrap()
+    measure_pts(&mut session, &target, options, &mut ()).unwrap()
 }
 
 /// The decay takes several rounds. The result is the level after it.
@@ -189,7 +189,7 @@ fn lost_run_keeps_earlier_rounds() {
     });
     let lost_at = |run: usize| {
         let mut session = LostPodSession(LocalRunner::default().open(), run);
-        pts(
+        measure_pts(
             &mut session,
             &target,
             &options(PtsTest::Throughput),
@@ -238,7 +238,7 @@ fn full_scale_test_fills_device_twice() {
         session: LocalRunner::default().open(),
         asked: Vec::new(),
     };
-    let result = pts(&mut session, &target, &options, &mut ()).unwrap();
+    let result = measure_pts(&mut session, &target, &options, &mut ()).unwrap();
     let prepared: Vec<(&str, u64)> = session
         .asked
         .iter()
@@ -263,7 +263,7 @@ fn device_without_consent_is_refused() {
         consent: false,
     };
     let mut session = LocalRunner::default().open();
-    let refused = pts(
+    let refused = measure_pts(
         &mut session,
         &target(kind),
         &options(PtsTest::Iops),

@@ -10,9 +10,9 @@ use crate::common::plan_recorder::{PlanRecorder, recorded_plans_text};
 use crate::common::target_of_kind::{directory, simulated, target_of_kind};
 use iosonde_job::diagnostic::Diagnostics;
 use iosonde_job::env::FakeEnv;
-use iosonde_study::load::{LoadOptions, MatrixOptions, Mix, load};
+use iosonde_study::load::{LoadOptions, MatrixOptions, Mix, measure_load};
 use iosonde_study::probe::{ProbeBudget, ProbeOptions, StudyTargetKind, probe};
-use iosonde_study::pts::{PtsOptions, PtsPreset, PtsTest, Purge, pts};
+use iosonde_study::pts::{PtsOptions, PtsPreset, PtsTest, Purge, measure_pts};
 use iosonde_study::sweep::{Base, SweepGrid, SweepOptions, SweepTarget, parse_axes, sweep};
 
 /// A cap of 2000 IOPS with eight servers: a knee, a plateau and a second block size.
@@ -107,7 +107,7 @@ fn loaded(
     options: &LoadOptions,
     mut recorder: PlanRecorder,
 ) -> String {
-    let outcome = load(&mut recorder, &target_of_kind(kind), options, &mut ());
+    let outcome = measure_load(&mut recorder, &target_of_kind(kind), options, &mut ());
     recorded_plans_text(&format!("load {name}"), &recorder, &outcome)
 }
 
@@ -292,7 +292,7 @@ fn tested(name: &str, test: PtsTest, kind: StudyTargetKind, mut recorder: PlanRe
         size_bytes: Some(64 << 20),
         seed: 1,
     };
-    let outcome = pts(&mut recorder, &target_of_kind(kind), &options, &mut ());
+    let outcome = measure_pts(&mut recorder, &target_of_kind(kind), &options, &mut ());
     recorded_plans_text(&format!("pts {name}"), &recorder, &outcome)
 }
 

@@ -10,7 +10,7 @@ use iosonde_result::observer::Observer;
 use iosonde_result::run::{IoFailure, RunResult};
 use iosonde_result::run_error::RunError;
 use iosonde_result::session::Session;
-use iosonde_study::load::{LoadOptions, LoadResult, load};
+use iosonde_study::load::{LoadOptions, LoadResult, measure_load};
 use iosonde_study::sweep::sweep;
 use iosonde_study::test_targets::simulated_target;
 use iosonde_suite::{StepKind, StepOutcome, Suite, SuiteStep};
@@ -90,11 +90,11 @@ fn load_step_on_tmpfs_is_in_memory() {
     let options = short_load();
     let mut session = LocalRunner::default().open();
     let target = simulated_target(DEVICE);
-    let on_disk = load(&mut session, &target, &options, &mut ()).unwrap();
+    let on_disk = measure_load(&mut session, &target, &options, &mut ()).unwrap();
     let outcome = StepOutcome::Load(Box::new(on_disk));
     assert_eq!(in_memory(&outcome, options.clone()), None);
     let mut session = TmpfsSession(session);
-    let result = load(&mut session, &target, &options, &mut ()).unwrap();
+    let result = measure_load(&mut session, &target, &options, &mut ()).unwrap();
     let outcome = StepOutcome::Load(Box::new(result));
     let found = in_memory(&outcome, options);
     assert_eq!(found.as_deref(), Some("memory (tmpfs)"));
@@ -123,7 +123,7 @@ fn full_target_of_a_step_names_the_size_of_the_suite() {
     let options = short_load();
     let mut session = LocalRunner::default().open();
     let target = simulated_target(DEVICE);
-    let mut result = load(&mut session, &target, &options, &mut ()).unwrap();
+    let mut result = measure_load(&mut session, &target, &options, &mut ()).unwrap();
     let failed_with = |errno| IoFailure {
         errno,
         operation: "write".to_owned(),

@@ -154,7 +154,7 @@ impl SuitePlanner<'_> {
             env: self.env,
             variables: &self.variables,
         };
-        let made = workload::runs(
+        let made = workload::plan_runs(
             &workload.name,
             base,
             axes,

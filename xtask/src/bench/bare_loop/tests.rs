@@ -18,7 +18,7 @@ fn read_one_mib(change: impl Fn(&mut Arguments)) -> BareLoopResult {
         min_wait_us: None,
     };
     change(&mut arguments);
-    read(&arguments).unwrap()
+    run_bare_loop(&arguments).unwrap()
 }
 
 #[test]
@@ -82,7 +82,7 @@ fn threads_do_not_start_if_one_is_not_prepared() {
             no_iowait: false,
             min_wait_us: None,
         };
-        let error = read(&arguments).unwrap_err().to_string();
+        let error = run_bare_loop(&arguments).unwrap_err().to_string();
         assert_eq!(error, "opening /nonexistent/file");
     }
     assert!(start.elapsed() < Duration::from_secs(300));

@@ -57,7 +57,7 @@ impl CephBenchCluster {
             conf: directory.join("ceph.conf"),
             own: Some(parent),
         };
-        let mut up = Command::new(crate::repository::root().join("tests/ceph/up.sh"));
+        let mut up = Command::new(crate::repository::repository_root().join("tests/ceph/up.sh"));
         up.arg(&directory)
             .args(["--store", "memstore", "--size", &size, "--cephx"]);
         let started = up.status().context("starting tests/ceph/up.sh")?;
@@ -91,7 +91,7 @@ impl CephBenchCluster {
 impl Drop for CephBenchCluster {
     fn drop(&mut self) {
         let Some(own) = &self.own else { return };
-        let down = Command::new(crate::repository::root().join("tests/ceph/down.sh"))
+        let down = Command::new(crate::repository::repository_root().join("tests/ceph/down.sh"))
             .arg(own.path().join("cluster"))
             .status();
         if !down.is_ok_and(|status| status.success()) {

@@ -214,7 +214,7 @@ impl ImageComparison {
 }
 
 /// The command `rbd` for the cluster.
-fn rbd(cluster: &CephBenchCluster, words: &[&str]) -> Command {
+fn rbd_command(cluster: &CephBenchCluster, words: &[&str]) -> Command {
     let mut command = cluster.command(Path::new("rbd"));
     command.args(words);
     command
@@ -232,11 +232,11 @@ impl<'a> BenchImage<'a> {
         let name = format!("iosonde-bench-{}", std::process::id());
         let path = format!("{}/{name}", runs.cluster.pool);
         let size = format!("--size={IMAGE_MIB}M");
-        run_alone(&mut rbd(runs.cluster, &["create", &size, &path]))?;
+        run_alone(&mut rbd_command(runs.cluster, &["create", &size, &path]))?;
         let image = BenchImage { runs, name };
         let total = format!("--io-total={IMAGE_MIB}M");
         let words = ["bench", "--io-type=write", "--io-size=4M", &total, &path];
-        run_alone(&mut rbd(runs.cluster, &words))?;
+        run_alone(&mut rbd_command(runs.cluster, &words))?;
         Ok(image)
     }
 
@@ -334,7 +334,7 @@ impl Drop for BenchImage<'_> {
     fn drop(&mut self) {
         let cluster = self.runs.cluster;
         let path = format!("{}/{}", cluster.pool, self.name);
-        let removed = rbd(cluster, &["rm", "--no-progress", &path]).output();
+        let removed = rbd_command(cluster, &["rm", "--no-progress", &path]).output();
         if !removed.is_ok_and(|output| output.status.success()) {
             eprintln!("left behind: the image {path}");
         }

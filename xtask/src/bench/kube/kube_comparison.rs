@@ -1,7 +1,7 @@
 //! Times of two programs that run in turn, the bars of their differences and ratios, and verdicts.
 
 use super::super::ratio::IntervalEstimate;
-use super::super::report::word;
+use super::super::report::met_word;
 use serde::Serialize;
 
 /// Most seconds from Running of `kubectl run` to the first I/O of iosonde.
@@ -154,7 +154,7 @@ impl KubeComparison {
         };
         text + &format!(
             "  {:<6} {}{doubt}\n",
-            word(verdict.met),
+            met_word(verdict.met),
             verdict.text(self.ours, self.peer),
         )
     }

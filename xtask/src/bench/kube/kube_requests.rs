@@ -1,6 +1,6 @@
 //! Requests of `iosonde fio` to the API server, read from the audit log of the tests' cluster.
 
-use super::super::report::word;
+use super::super::report::met_word;
 use super::kube_runs::KubeRuns;
 use anyhow::{Context, Result, ensure};
 use serde::Serialize;
@@ -79,7 +79,7 @@ impl RequestCount {
         let counts: Vec<String> = self.requests.iter().map(usize::to_string).collect();
         text + &format!(
             "  {:<6} {}, to be at most {}\n",
-            word(self.met),
+            met_word(self.met),
             counts.join(" "),
             self.most
         )

@@ -1,6 +1,6 @@
 //! The Helm chart: its package, and its check by helm.
 
-use super::{gzip, require_program};
+use super::{gzip_file, require_program};
 use crate::dist::archive::tar_of_directory;
 use crate::dist::build;
 use crate::dist::check_log::CheckLog;
@@ -30,7 +30,7 @@ pub(super) fn package(release: &Release) -> Result<PathBuf> {
     let unpacked = release.work().join("helm-chart.tar");
     fs::write(&unpacked, tar).with_context(|| format!("cannot write {}", unpacked.display()))?;
     let path = release.directory.join(file_name(release));
-    gzip(fs::File::open(&unpacked)?, &path)?;
+    gzip_file(fs::File::open(&unpacked)?, &path)?;
     Ok(path)
 }
 
@@ -64,7 +64,7 @@ mod tests {
     use serde_json::Value;
 
     fn chart_file(name: &str) -> String {
-        fs::read_to_string(crate::repository::root().join(CHART).join(name)).unwrap()
+        fs::read_to_string(crate::repository::repository_root().join(CHART).join(name)).unwrap()
     }
 
     fn values() -> Value {
@@ -73,7 +73,9 @@ mod tests {
 
     /// All templates by their names.
     fn templates() -> Vec<(String, String)> {
-        let folder = crate::repository::root().join(CHART).join("templates");
+        let folder = crate::repository::repository_root()
+            .join(CHART)
+            .join("templates");
         let files = fs::read_dir(folder).unwrap();
         let names = files.map(|file| file.unwrap().file_name().into_string().unwrap());
         names

@@ -121,7 +121,7 @@ mod tests {
 
         /// Runs the script of the repository. Err is its standard error.
         fn install(&self, variables: &[(&str, &str)]) -> std::result::Result<String, String> {
-            let script = crate::repository::root().join(NAME);
+            let script = crate::repository::repository_root().join(NAME);
             let mut command = install_command(&script, &self.path("release"), &self.path("prefix"));
             let path = std::env::var("PATH").unwrap();
             command
@@ -273,7 +273,7 @@ mod tests {
 
     #[test]
     fn script_beside_archives_knows_their_address() {
-        let script = fs::read_to_string(crate::repository::root().join(NAME)).unwrap();
+        let script = fs::read_to_string(crate::repository::repository_root().join(NAME)).unwrap();
         assert!(script.lines().count() < 100, "install.sh is too long");
         let filled = with_address(&script, "https://example.com/r").unwrap();
         assert!(filled.contains("\nrelease_url='https://example.com/r'\n"));

@@ -73,8 +73,8 @@ pub(super) fn run(args: &DoctorArgs) -> Result<(), CommandError> {
         try_classes(&mut found, &args.place, stop)?;
     }
     let text = match args.format {
-        DoctorFormat::Table => super::cluster_report::text(&found),
-        DoctorFormat::Json => super::cluster_report::json(&found),
+        DoctorFormat::Table => super::cluster_report::survey_text(&found),
+        DoctorFormat::Json => super::cluster_report::survey_json(&found),
     };
     output.save(&text)?;
     if let Some(held) = held {

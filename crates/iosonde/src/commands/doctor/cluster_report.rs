@@ -2,7 +2,7 @@
 
 use comfy_table::Cell;
 use iosonde_cluster::survey::{
-    ClassFacts, DriverFacts, NodeFacts, SharedTrial, SnapshotClass, Survey, Trial, size,
+    ClassFacts, DriverFacts, NodeFacts, SharedTrial, SnapshotClass, Survey, Trial, kubernetes_size,
 };
 use iosonde_report::doctor::{advice, headline};
 use iosonde_report::json_document::json_text;
@@ -19,7 +19,7 @@ const LEAST_IMPORTANT_OF_DRIVERS: [usize; 2] = [1, 3];
 const LEAST_IMPORTANT_OF_NODES: [usize; 4] = [2, 4, 3, 5];
 
 /// Returns the report as text of at most 80 columns.
-pub(super) fn text(survey: &Survey) -> String {
+pub(super) fn survey_text(survey: &Survey) -> String {
     let mut text = "Cluster\n\n".to_owned();
     let mut facts = vec![("version", survey.version.clone())];
     facts.extend(survey.context.clone().map(|context| ("context", context)));
@@ -46,7 +46,7 @@ pub(super) fn text(survey: &Survey) -> String {
         Some(all) => nodes(all),
     });
     if let Some(inspected) = &survey.inspected {
-        text.push_str(&super::node_inspection::text(inspected));
+        text.push_str(&super::node_inspection::inspected_nodes_text(inspected));
     }
     if survey.hides_runs {
         text.push_str("\nLeftovers of runs\n\nthis user may not list them\n");
@@ -63,7 +63,7 @@ pub(super) fn text(survey: &Survey) -> String {
 }
 
 /// Returns the report as JSON.
-pub(super) fn json(survey: &Survey) -> String {
+pub(super) fn survey_json(survey: &Survey) -> String {
     // Serialization of plain data cannot fail.
     json_text(survey).unwrap_or_default()
 }
@@ -148,7 +148,7 @@ fn capabilities(driver: &DriverFacts) -> String {
 
 /// Describes the number and total size of the volumes on a node's own disks.
 fn local_volumes(sizes: &[u64]) -> Option<String> {
-    let all = size(sizes.iter().sum());
+    let all = kubernetes_size(sizes.iter().sum());
     match sizes.len() {
         0 => None,
         1 => Some(format!("1 local volume, {all}")),
@@ -164,7 +164,9 @@ fn trial(trial: &Trial) -> String {
             shared,
             sharing_not_tried,
         } => {
-            let free = free_bytes.map_or(String::new(), |free| format!(", {} free", size(free)));
+            let free = free_bytes.map_or(String::new(), |free| {
+                format!(", {} free", kubernetes_size(free))
+            });
             let seconds = *elapsed_ms as f64 / 1e3;
             let shared = match (shared, sharing_not_tried) {
                 (Some(shared), _) => shared_trial(shared),
@@ -216,7 +218,8 @@ fn nodes(all: &[NodeFacts]) -> String {
             node.name.clone(),
             if node.is_usable { "yes" } else { "no" }.to_owned(),
             node.arch.clone(),
-            node.disk_bytes.map_or_else(|| "?".to_owned(), size),
+            node.disk_bytes
+                .map_or_else(|| "?".to_owned(), kubernetes_size),
             place.collect::<Vec<_>>().join(", "),
             more.join("\n"),
         ]);
@@ -326,7 +329,7 @@ mod tests {
 
     #[test]
     fn cluster_report_fits_80_columns() {
-        let text = text(&sample());
+        let text = survey_text(&sample());
         assert!(
             text.lines().all(|line| line.chars().count() <= 80),
             "{text}"
@@ -342,7 +345,7 @@ mod tests {
         }
         for columns in [40, 60] {
             iosonde_report::text_table::set_columns(columns);
-            let text = text(&survey);
+            let text = survey_text(&survey);
             for line in text.lines().filter(|line| !line.starts_with("$ ")) {
                 assert!(line.chars().count() <= columns, "{line}: {text}");
             }
@@ -395,13 +398,13 @@ mod tests {
             findings: Vec::new(),
             ..sample()
         };
-        assert_eq!(text(&blind).matches("may not list them").count(), 3);
+        assert_eq!(survey_text(&blind).matches("may not list them").count(), 3);
         let without = Survey {
             lacks_snapshots: true,
             ..sample()
         };
-        assert!(text(&without).contains("no snapshots: the custom resource definitions"));
-        let json: serde_json::Value = serde_json::from_str(&json(&sample())).unwrap();
+        assert!(survey_text(&without).contains("no snapshots: the custom resource definitions"));
+        let json: serde_json::Value = serde_json::from_str(&survey_json(&sample())).unwrap();
         assert_eq!(json["classes"][0]["trial"]["works"]["elapsed_ms"], 6200);
     }
 }

@@ -6,7 +6,7 @@ use crate::failure::CommandError;
 use crate::live::pod_setup::PodLive;
 use crate::signals::StopSignal;
 use comfy_table::Cell;
-use iosonde_cluster::survey::{Survey, size};
+use iosonde_cluster::survey::{Survey, kubernetes_size};
 use iosonde_cluster::{PodPlacement, Pods, SetupEvent, SetupObserver, inspection_rights};
 use iosonde_job::TargetUri;
 use iosonde_report::text_table::{hide_columns, plain, render_left, right, wrapped};
@@ -67,7 +67,7 @@ fn announcement() -> String {
 }
 
 /// Returns tables of the disks and mounts of each node.
-pub(super) fn text(nodes: &[InspectedNode]) -> String {
+pub(super) fn inspected_nodes_text(nodes: &[InspectedNode]) -> String {
     let of_node = |inspected: &InspectedNode| {
         let storage = &inspected.storage;
         format!(
@@ -92,7 +92,7 @@ fn disks(all: &[NodeDisk]) -> String {
         let physical = bytes(disk.physical_sector_bytes);
         table.add_row([
             Cell::new(&disk.name),
-            right(size(disk.size_bytes)),
+            right(kubernetes_size(disk.size_bytes)),
             Cell::new(disk.model.clone().unwrap_or_else(unknown)),
             Cell::new(format!("{logical} / {physical}")),
         ]);
@@ -105,7 +105,7 @@ fn mounts(all: &[NodeMount]) -> String {
     let mut table = plain();
     table.set_header(["for hostpath://", "type", "source", "size", "free"]);
     for mount in all {
-        let amount = |bytes: Option<u64>| right(bytes.map_or_else(unknown, size));
+        let amount = |bytes: Option<u64>| right(bytes.map_or_else(unknown, kubernetes_size));
         table.add_row([
             Cell::new(&mount.path),
             Cell::new(&mount.fs_type),
@@ -153,7 +153,7 @@ mod tests {
 
     #[test]
     fn disks_and_mounts_of_a_node_fit_80_columns() {
-        let text = text(&[local_ssd()]);
+        let text = inspected_nodes_text(&[local_ssd()]);
         assert!(
             text.lines().all(|line| line.chars().count() <= 80),
             "{text}"
@@ -175,7 +175,7 @@ mod tests {
     fn narrow_terminal_shows_free_space_of_mounts() {
         for columns in [40, 60] {
             iosonde_report::text_table::set_columns(columns);
-            let text = text(&[local_ssd()]);
+            let text = inspected_nodes_text(&[local_ssd()]);
             let widest = text.lines().map(|line| line.chars().count()).max();
             assert!(widest.unwrap() <= columns, "{text}");
             for part in ["nvme0n1", "375Gi", "348Gi"] {

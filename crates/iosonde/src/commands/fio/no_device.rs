@@ -21,7 +21,7 @@ pub(super) fn missing_in(devices: &Path, plan: &Plan) -> Vec<PathBuf> {
 }
 
 /// A note for each of them that is a regular file now.
-pub(super) fn made(missing: &[PathBuf]) -> Vec<String> {
+pub(super) fn regular_file_notes(missing: &[PathBuf]) -> Vec<String> {
     let made = missing.iter().filter(|path| path.is_file());
     made.map(|path| {
         format!(
@@ -60,9 +60,12 @@ mod tests {
         };
         let missing = missing_in(&devices, &plan);
         assert_eq!(missing, [devices.join("nosuch0")]);
-        assert!(made(&missing).is_empty(), "the run was refused");
+        assert!(
+            regular_file_notes(&missing).is_empty(),
+            "the run was refused"
+        );
         std::fs::write(devices.join("nosuch0"), "").unwrap();
-        let notes = made(&missing);
+        let notes = regular_file_notes(&missing);
         assert!(
             notes.len() == 1 && notes[0].contains("nosuch0 did not exist"),
             "{notes:?}"

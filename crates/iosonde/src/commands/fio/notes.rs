@@ -40,7 +40,7 @@ pub(super) fn of_result(result: &RunResult) -> Vec<String> {
     // As in fio, a job's own cold start needs no note.
     let is_news = result.caches.iter().any(LayerCache::is_news);
     let caches = facts::caches(&result.caches).filter(|_| is_news);
-    let reported = storage.into_iter().chain(facts::nfs(&result.nfs));
+    let reported = storage.into_iter().chain(facts::nfs_facts(&result.nfs));
     let reported = reported.chain(result.shared_file.iter().flat_map(facts::shared_file));
     let reported = reported.chain(caches).chain(unknown);
     let tier = result.ceph.as_ref().and_then(|side| side.cache_tier);
@@ -51,7 +51,7 @@ pub(super) fn of_result(result: &RunResult) -> Vec<String> {
 }
 
 /// The lines below the report. Only the normal text has them.
-pub(super) fn text(notes: &[String], formats: Formats) -> String {
+pub(super) fn notes_text(notes: &[String], formats: Formats) -> String {
     let shown = notes.iter().filter(|_| formats.normal);
     shown.map(|note| format!("note: {note}\n")).collect()
 }
@@ -69,9 +69,16 @@ mod tests {
     #[test]
     fn notes_are_printed_only_in_normal_format() {
         let notes = ["a: 1".to_owned(), "b".to_owned()];
-        assert_eq!(text(&notes, Formats::default()), "note: a: 1\nnote: b\n");
+        assert_eq!(
+            notes_text(&notes, Formats::default()),
+            "note: a: 1\nnote: b\n"
+        );
         for formats in ["json", "json+", "terse", "terse,json"] {
-            assert_eq!(text(&notes, formats.parse().unwrap()), "", "{formats}");
+            assert_eq!(
+                notes_text(&notes, formats.parse().unwrap()),
+                "",
+                "{formats}"
+            );
         }
     }
 }

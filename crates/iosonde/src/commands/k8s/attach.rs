@@ -66,7 +66,7 @@ impl Observer for Following {
         let left = progress.left_ns.map_or(String::new(), |left| {
             format!(", {} left", words::duration(left as f64 / 1e9))
         });
-        let text = format!("{} IOPS{left}", words::iops(ios as f64));
+        let text = format!("{} IOPS{left}", words::iops_text(ios as f64));
         if !progress.pods.is_empty() {
             self.pods = self.pods.take().or_else(PodsLive::new);
         }

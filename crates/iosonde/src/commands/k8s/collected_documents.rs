@@ -35,7 +35,7 @@ pub(super) fn report_documents(
     };
     let printed = output.save(&text);
     let kept = match args.keep.is_wanted() {
-        true => keep(args, &mut studies),
+        true => add_to_history(args, &mut studies),
         false => Ok(()),
     };
     finish_command([printed, kept, concluded(collected)], Ok(()))
@@ -89,7 +89,7 @@ fn tables(studies: &[PodStudy]) -> String {
 
 fn table(study: &StudyRecord) -> String {
     if let Some(probe) = study.probe(None) {
-        report::probe::table::text(&probe)
+        report::probe::table::probe_table(&probe)
     } else if let Some(sweep) = study.sweep(None) {
         report::sweep::table(&sweep)
     } else if let Some(load) = study.load(None) {
@@ -105,7 +105,7 @@ fn table(study: &StudyRecord) -> String {
 }
 
 /// Adds the studies to the history. A manifest that is collected again is already there.
-fn keep(args: &CollectArgs, studies: &mut [PodStudy]) -> Result<(), CommandError> {
+fn add_to_history(args: &CollectArgs, studies: &mut [PodStudy]) -> Result<(), CommandError> {
     let labels = args.keep.options().labels;
     for (study, _) in studies.iter_mut() {
         study.label(&labels);

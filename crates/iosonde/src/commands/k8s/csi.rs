@@ -240,8 +240,8 @@ fn announcement(class: &str, options: &CsiOptions) -> String {
 fn print(args: &CsiArgs, result: &CsiResult, output: Output) -> Result<(), CommandError> {
     let text = match args.format {
         TextFormat::Table => report::csi::table(result),
-        TextFormat::Json => report::csi::json(result)?,
-        TextFormat::Csv => report::csi::csv(result),
+        TextFormat::Json => report::csi::csi_json(result)?,
+        TextFormat::Csv => report::csi::csi_csv(result),
         TextFormat::Markdown => report::csi::markdown(result),
     };
     output.save(&text)

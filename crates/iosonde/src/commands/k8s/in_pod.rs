@@ -107,7 +107,7 @@ pub(super) fn measure(
         started_at_ms,
         status: ended.as_ref().err().map_or(0, CommandError::status),
         error: ended.as_ref().err().map(problem),
-        is_cut: last_signal::last().is_some(),
+        is_cut: last_signal::received_signal().is_some(),
         document: named_document(&text, &volume.to_string_lossy(), target),
     });
     (rendered, ended)

@@ -117,8 +117,8 @@ impl Printing {
             return Ok(());
         };
         let text = match self.format {
-            K8sFioFormat::Text => k8s::text(&self.runs),
-            K8sFioFormat::Json => k8s::json(&self.runs),
+            K8sFioFormat::Text => k8s::class_runs_text(&self.runs),
+            K8sFioFormat::Json => k8s::class_runs_json(&self.runs),
         };
         output.save(&text)?;
         let mut runs = self.runs.iter();
@@ -213,7 +213,7 @@ fn class_run(
         node: result.labels.get("node").cloned(),
         fio: serde_json::from_slice(&document).map_err(anyhow::Error::from)?,
         verdicts: result.findings(),
-        nodes: nodes::text(&result.nodes),
+        nodes: nodes::nodes_text(&result.nodes),
         error: result
             .workers
             .iter()
@@ -314,7 +314,10 @@ mod tests {
 
     #[test]
     fn single_class_text_has_kubestr_layout_and_latencies() {
-        insta::assert_snapshot!("one", k8s::text(&[simulated("local-path", "sata-ssd")]));
+        insta::assert_snapshot!(
+            "one",
+            k8s::class_runs_text(&[simulated("local-path", "sata-ssd")])
+        );
     }
 
     #[test]
@@ -328,11 +331,11 @@ mod tests {
         runs[0].fio["disk_util"] = serde_json::Value::Array(vec![disk]);
         let words = |text: &str| text.split_whitespace().collect::<Vec<_>>().join(" ");
         set_columns(80);
-        let wide = k8s::text(&runs);
+        let wide = k8s::class_runs_text(&runs);
         let (classes, _) = wide.split_once("Side by side").unwrap();
         for columns in [40, 60] {
             set_columns(columns);
-            let text = k8s::text(&runs);
+            let text = k8s::class_runs_text(&runs);
             let widest = text.lines().map(|line| line.chars().count()).max();
             assert!(widest.unwrap() <= columns, "{text}");
             assert!(words(&text).starts_with(&words(classes)), "{text}");
@@ -353,10 +356,10 @@ mod tests {
             simulated("local-path", "sata-ssd"),
             simulated("nfs-client", "hdd"),
         ];
-        let text = k8s::text(&runs);
+        let text = k8s::class_runs_text(&runs);
         insta::assert_snapshot!("two", text.split("Side by side").nth(1).unwrap());
         assert!(text.lines().all(|line| line.len() <= 80), "{text}");
-        let json: serde_json::Value = serde_json::from_str(&k8s::json(&runs)).unwrap();
+        let json: serde_json::Value = serde_json::from_str(&k8s::class_runs_json(&runs)).unwrap();
         assert_eq!(json[1]["storage_class"], "nfs-client");
         assert_eq!(json[1]["fio"]["jobs"][0]["jobname"], "read_iops");
     }

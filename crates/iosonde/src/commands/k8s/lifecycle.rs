@@ -126,8 +126,8 @@ fn print(
 ) -> Result<(), CommandError> {
     let text = match args.format {
         TextFormat::Table => report::lifecycle::table(result),
-        TextFormat::Json => report::lifecycle::json(result)?,
-        TextFormat::Csv => report::lifecycle::csv(result),
+        TextFormat::Json => report::lifecycle::lifecycle_json(result)?,
+        TextFormat::Csv => report::lifecycle::lifecycle_csv(result),
         TextFormat::Markdown => report::lifecycle::markdown(result),
     };
     output.save(&text)

@@ -26,7 +26,7 @@ const RANDOM_DIGITS: usize = 16;
 ///
 /// The kernel provides no random numbers.
 pub(in crate::commands) fn new_names(prefix: &str) -> io::Result<impl Iterator<Item = String>> {
-    let start = format!("{prefix}{}-{}-{}", host(), boot(), process()?);
+    let start = format!("{prefix}{}-{}-{}", host_name(), boot_id_start(), process()?);
     Ok((0_u64..).map(move |number| format!("{start}-{number}")))
 }
 
@@ -34,7 +34,7 @@ pub(in crate::commands) fn new_names(prefix: &str) -> io::Result<impl Iterator<I
 pub(in crate::commands) fn made_by(name: &str, prefix: &str) -> MadeBy {
     match parts(name, prefix) {
         None => MadeBy::Unknown,
-        Some((made_at, _)) if made_at == boot() && made_at != NO_BOOT => MadeBy::ThisBoot,
+        Some((made_at, _)) if made_at == boot_id_start() && made_at != NO_BOOT => MadeBy::ThisBoot,
         Some(_) => MadeBy::AnotherBoot,
     }
 }
@@ -73,7 +73,7 @@ fn parts<'a>(name: &'a str, prefix: &str) -> Option<(&'a str, &'a str)> {
 const NO_BOOT: &str = "000000000000";
 
 /// The start of the boot id, which is the same in containers.
-fn boot() -> &'static str {
+fn boot_id_start() -> &'static str {
     static BOOT: OnceLock<String> = OnceLock::new();
     BOOT.get_or_init(|| {
         let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
@@ -87,7 +87,7 @@ fn boot() -> &'static str {
 }
 
 /// This host's name, for the user.
-fn host() -> String {
+fn host_name() -> String {
     let uname = rustix::system::uname();
     let name = uname.nodename().to_string_lossy();
     let letters = name
@@ -126,7 +126,7 @@ mod tests {
         let names: Vec<String> = new_names(".x-").unwrap().take(2).collect();
         assert_ne!(names[0], names[1]);
         for name in &names {
-            assert!(name.starts_with(&format!(".x-{}-", host())), "{name}");
+            assert!(name.starts_with(&format!(".x-{}-", host_name())), "{name}");
             assert_eq!(made_by(name, ".x-"), MadeBy::ThisBoot);
             assert!(is_of_this_process(name, ".x-"));
         }
@@ -136,7 +136,7 @@ mod tests {
         let working_file = working_file_beside(&Path::new("/d").join(&beside));
         assert_eq!(working_file, Some(Path::new("/d").join(&names[0])));
         assert_eq!(working_file_beside(Path::new(&names[0])), None);
-        let other_process = format!(".x-a-b-{}-0123456789abcdef-0", boot());
+        let other_process = format!(".x-a-b-{}-0123456789abcdef-0", boot_id_start());
         assert_eq!(made_by(&other_process, ".x-"), MadeBy::ThisBoot);
         assert!(!is_of_this_process(&other_process, ".x-"));
         let other_boot = ".x-db-1-0123456789ab-0123456789abcdef-0";

@@ -34,7 +34,7 @@ pub(super) fn promise(promise: &Promise) -> String {
     text
 }
 
-pub(super) fn list(products: &[Listed]) -> String {
+pub(super) fn products_csv(products: &[Listed]) -> String {
     let mut text = "product,title,needs,editions,as_of,source\n".to_owned();
     for product in products {
         let fields = [

@@ -17,7 +17,7 @@ pub(super) fn promise(promise: &Promise) -> Result<String, CommandError> {
     document("limits", Some(promise), None)
 }
 
-pub(super) fn list(products: &[Listed]) -> Result<String, CommandError> {
+pub(super) fn products_json(products: &[Listed]) -> Result<String, CommandError> {
     document("limits-list", None, Some(products))
 }
 

@@ -20,7 +20,7 @@ pub(super) fn promise(promise: &Promise) -> String {
             words::sustained(figure),
             words::burst(figure),
             figure.limited_by.to_string(),
-            words::next(figure),
+            words::next_limit(figure),
         ]
     });
     text.push_str(&markdown_table(&columns, rows));
@@ -38,7 +38,7 @@ pub(super) fn promise(promise: &Promise) -> String {
     text
 }
 
-pub(super) fn list(products: &[Listed]) -> String {
+pub(super) fn products_markdown(products: &[Listed]) -> String {
     let columns = ["product", "description", "needs", "limits from"].map(Left);
     let rows = products.iter().map(|product| {
         [

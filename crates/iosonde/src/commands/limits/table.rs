@@ -56,7 +56,7 @@ fn figures(promise: &Promise) -> String {
             cells.push(right(words::burst(figure)));
         }
         cells.push(Cell::new(&figure.limited_by));
-        cells.push(Cell::new(words::next(figure)));
+        cells.push(Cell::new(words::next_limit(figure)));
         table.add_row(cells);
     }
     // A narrow terminal shows the promised figures.
@@ -69,7 +69,7 @@ fn figures(promise: &Promise) -> String {
 }
 
 /// Lists all products.
-pub(super) fn list(products: &[Listed]) -> String {
+pub(super) fn products_table(products: &[Listed]) -> String {
     let mut table = plain();
     table.set_header(["product", "needs", "limits from"]);
     for product in products {

@@ -110,7 +110,7 @@ impl MapPlan {
             format!("--pool={}", self.pool),
             format!("--image={}", self.image),
         ];
-        call("rbd", image.into_iter().chain(self.connection()), MAP_MAX)
+        program_call("rbd", image.into_iter().chain(self.connection()), MAP_MAX)
     }
 
     /// Whether a mapped device belongs to the image.
@@ -136,7 +136,7 @@ impl fmt::Display for MapPlan {
     }
 }
 
-fn call(
+fn program_call(
     program: &'static str,
     arguments: impl IntoIterator<Item = String>,
     limit: Duration,
@@ -149,7 +149,7 @@ fn call(
     }
 }
 
-fn text(path: &Path) -> String {
+fn path_text(path: &Path) -> String {
     path.display().to_string()
 }
 
@@ -211,18 +211,18 @@ impl ImageMapping {
         let device = self.map(runner, system)?;
         if let Some(format) = self.plan.format {
             let options = format.options().iter().map(|&option| option.to_owned());
-            let words = options.chain([text(&device)]);
-            self.run_step(runner, &call(format.program(), words, FORMAT_MAX))?;
+            let words = options.chain([path_text(&device)]);
+            self.run_step(runner, &program_call(format.program(), words, FORMAT_MAX))?;
         }
         let words = [
             "-t".to_owned(),
             self.plan.fs_type.to_owned(),
             "-o".to_owned(),
             "nosuid,nodev".to_owned(),
-            text(&device),
-            text(&self.directory.mount_point()),
+            path_text(&device),
+            path_text(&self.directory.mount_point()),
         ];
-        self.run_step(runner, &call("mount", words, MOUNT_MAX))?;
+        self.run_step(runner, &program_call("mount", words, MOUNT_MAX))?;
         let files = self.files();
         let made = DirBuilder::new().mode(0o700).create(&files);
         made.map_err(|error| path_error(&files, PathAction::Create, &error))?;
@@ -326,7 +326,11 @@ impl ImageMapping {
     fn unmount_call(&self) -> ProgramCall {
         ProgramCall {
             is_undo: true,
-            ..call("umount", [text(&self.directory.mount_point())], MOUNT_MAX)
+            ..program_call(
+                "umount",
+                [path_text(&self.directory.mount_point())],
+                MOUNT_MAX,
+            )
         }
     }
 
@@ -374,7 +378,7 @@ impl ImageMapping {
 fn unmap_call(device: &Path) -> ProgramCall {
     ProgramCall {
         is_undo: true,
-        ..call("rbd", ["unmap".to_owned(), text(device)], MAP_MAX)
+        ..program_call("rbd", ["unmap".to_owned(), path_text(device)], MAP_MAX)
     }
 }
 
@@ -400,7 +404,7 @@ fn unmap_with_retries(
 
 fn path_error(path: &Path, action: PathAction, error: &io::Error) -> RunError {
     RunError::PathAccess {
-        path: text(path),
+        path: path_text(path),
         action,
         failure: error.into(),
         is_root: rustix::process::geteuid().is_root(),

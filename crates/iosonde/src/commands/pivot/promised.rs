@@ -35,7 +35,7 @@ impl Promises {
     /// Evaluates the arguments: PRODUCT:... for all, or ROW OR COLUMN=PRODUCT:...
     pub(super) fn from_args(args: &ExpectArgs) -> Result<Promises, CommandError> {
         let mut promises = Promises {
-            limits: crate::commands::limits::read(args.limits_file.as_deref())?,
+            limits: crate::commands::limits::read_limits(args.limits_file.as_deref())?,
             asked: Vec::new(),
             unknown: RefCell::default(),
         };

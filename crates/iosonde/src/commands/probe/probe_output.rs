@@ -40,7 +40,7 @@ pub(super) fn print(
     }
     match results.is_empty() {
         true => output.finish(),
-        false => output.save(&report::probe::rest(results, args.format)?),
+        false => output.save(&report::probe::remaining_output(results, args.format)?),
     }
 }
 

@@ -1,7 +1,7 @@
 //! `iosonde rados bench`.
 
-use super::bench_plan::{ObjectStorage, RadosRows, plan};
-use super::objects::{WrittenObjects, host_name, name, prefix};
+use super::bench_plan::{ObjectStorage, RadosRows, plan_rados_bench};
+use super::objects::{WrittenObjects, host_name, object_name, prefix};
 use super::pool::Pool;
 use crate::args::{AccessArgs, BenchArgs, BenchFormat};
 use crate::commands::bench_table::BenchTable;
@@ -152,7 +152,7 @@ impl<'a> Benchmark<'a> {
         output: &mut Output,
         history_writer: &mut HistoryWriter,
     ) -> Result<BenchMeasurement, CommandError> {
-        let mut plan = plan(&self.head, self.ops, !self.args.no_verify, place)?;
+        let mut plan = plan_rados_bench(&self.head, self.ops, !self.args.no_verify, place)?;
         plan.count_stops();
         let mut session = LocalRunner {
             interrupt: stop.interrupt.clone(),
@@ -168,7 +168,7 @@ impl<'a> Benchmark<'a> {
             }
             BenchFormat::Json | BenchFormat::JsonPretty => None,
         };
-        let rows = RadosRows::new(&self.head, self.ops, self.args.show_time, now);
+        let rows = RadosRows::new(&self.head, self.ops, self.args.show_time, current_time_text);
         let mut live = BenchTable::new(rows, lines);
         let outcome = history_writer.run(&mut session, &plan, &mut live);
         let closed = Box::new(session).close();
@@ -232,8 +232,8 @@ impl<'a> Benchmark<'a> {
         let summary = RadosSummary::new(&self.head, seconds, result, Some(cpu_ns));
         let text = match self.args.format {
             BenchFormat::Plain => summary.text(&self.head),
-            BenchFormat::Json => rados::json(&self.head, seconds, &summary, false),
-            BenchFormat::JsonPretty => rados::json(&self.head, seconds, &summary, true),
+            BenchFormat::Json => rados::rados_json(&self.head, seconds, &summary, false),
+            BenchFormat::JsonPretty => rados::rados_json(&self.head, seconds, &summary, true),
         };
         output.save(&text)
     }
@@ -284,7 +284,7 @@ fn failure_text(head: &RadosHeader, failure: &IoFailure) -> String {
         failure.operation,
         head.op_bytes,
         offset % object_bytes,
-        name(&head.prefix, offset / object_bytes),
+        object_name(&head.prefix, offset / object_bytes),
         errno_name(failure.errno)
     )
 }
@@ -295,7 +295,7 @@ fn processor_ns() -> u64 {
     spent.tv_sec as u64 * 1_000_000_000 + spent.tv_nsec as u64
 }
 
-fn now() -> String {
+fn current_time_text() -> String {
     jiff::Zoned::now()
         .strftime("%Y-%m-%dT%H:%M:%S.%6f%z")
         .to_string()

@@ -24,7 +24,7 @@ pub(super) enum ObjectStorage {
 
 /// One job over the concatenation of all objects. `ops` is the number of operations, which limits
 /// reads, and writes with a limit on objects.
-pub(super) fn plan(
+pub(super) fn plan_rados_bench(
     head: &RadosHeader,
     ops: Option<u64>,
     verify: bool,

@@ -34,7 +34,7 @@ pub(super) fn remove(
             continue;
         }
         let count = words::counted(objects.len(), "object");
-        let age = words::duration(idle(pool, &objects)?.as_secs_f64());
+        let age = words::duration(idle_time(pool, &objects)?.as_secs_f64());
         let command = pool.clean_up(&run);
         left.push(format!(
             "{count} of {run}, last written {age} ago. If this run has ended: {command}"
@@ -55,7 +55,7 @@ fn by_run(names: Vec<String>) -> BTreeMap<String, Vec<String>> {
 }
 
 /// Time since the last write to these objects. Zero if one was removed meanwhile.
-fn idle(pool: &Pool, objects: &[String]) -> Result<Duration, CommandError> {
+fn idle_time(pool: &Pool, objects: &[String]) -> Result<Duration, CommandError> {
     let mut least = Duration::MAX;
     for object in objects.iter().step_by(objects.len().div_ceil(LOOKS).max(1)) {
         let stat = pool.objects.stat(object);

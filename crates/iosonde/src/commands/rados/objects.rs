@@ -69,7 +69,7 @@ pub(crate) fn prefix(host: &str, pid: u32) -> String {
 }
 
 /// Name of an object.
-pub(crate) fn name(prefix: &str, object: u64) -> String {
+pub(crate) fn object_name(prefix: &str, object: u64) -> String {
     format!("{prefix}_object{object}")
 }
 
@@ -102,7 +102,7 @@ mod tests {
     #[test]
     fn object_names_match_rados_bench() {
         let prefix = prefix("node1", 42);
-        assert_eq!(name(&prefix, 0), "benchmark_data_node1_42_object0");
+        assert_eq!(object_name(&prefix, 0), "benchmark_data_node1_42_object0");
         let long = "a-host-with-a-name-that-is-longer-than-it-may-be";
         assert_eq!(
             super::prefix(long, 1),

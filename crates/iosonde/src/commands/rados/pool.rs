@@ -1,6 +1,6 @@
 //! Descriptions, names and removal of benchmark objects in a pool.
 
-use super::objects::{PREFIX, WrittenObjects, name, prefix};
+use super::objects::{PREFIX, WrittenObjects, object_name, prefix};
 use crate::args::AccessArgs;
 use crate::failure::CommandError;
 use crate::signals::StopSignal;
@@ -99,7 +99,7 @@ impl Pool {
                 0 => process,
                 _ => random_number()?,
             };
-            let first = name(&prefix(host, number), 0);
+            let first = object_name(&prefix(host, number), 0);
             let created = self.objects.create_new(&first);
             if created.map_err(|error| self.failed(&error))? {
                 return Ok(number);
@@ -122,7 +122,7 @@ impl Pool {
         count: u64,
         stop: &StopSignal,
     ) -> Result<u64, CommandError> {
-        let names = |numbers: Range<u64>| numbers.map(|object| name(prefix, object));
+        let names = |numbers: Range<u64>| numbers.map(|object| object_name(prefix, object));
         let mut removal = remove_objects(&self.objects, names(1..count), &stop.interrupt);
         let first = names(0..count.min(1));
         match removal.left.first() {

@@ -1,6 +1,6 @@
 //! Output over simulated devices.
 
-use super::bench_plan::{ObjectStorage, RadosRows, plan};
+use super::bench_plan::{ObjectStorage, RadosRows, plan_rados_bench};
 use crate::commands::bench_table::BenchTable;
 use crate::output::Output;
 use iosonde_engine::runner::LocalRunner;
@@ -25,7 +25,8 @@ fn run(head: &RadosHeader, ops: Option<u64>, device: &str) -> (RunResult, Second
     let name = format!("iosonde-rados-{}-{:?}", std::process::id(), head.mode);
     let path = std::env::temp_dir().join(name);
     let mut output = Output::open(Some(&path)).unwrap();
-    let plan = plan(head, ops, true, ObjectStorage::Simulated(device.to_owned())).unwrap();
+    let plan =
+        plan_rados_bench(head, ops, true, ObjectStorage::Simulated(device.to_owned())).unwrap();
     let now = || "2026-01-02T03:04:05.678901+0000".to_owned();
     output.stream().unwrap();
     let rows = RadosRows::new(head, ops, false, now);
@@ -63,9 +64,9 @@ fn json_members_have_names_of_rados_bench() {
     let head = head(RadosMode::Rand, 4096, 6);
     let (result, seconds, _) = run(&head, Some(100_000), DEVICE);
     let summary = RadosSummary::new(&head, &seconds, &result, Some(1_000_000_000));
-    let text = rados::json(&head, &seconds, &summary, true);
+    let text = rados::rados_json(&head, &seconds, &summary, true);
     insta::assert_snapshot!("json", text);
-    let line = rados::json(&head, &seconds, &summary, false);
+    let line = rados::rados_json(&head, &seconds, &summary, false);
     let (one, two): (serde_json::Value, serde_json::Value) = (
         serde_json::from_str(&text).unwrap(),
         serde_json::from_str(&line).unwrap(),

@@ -1,6 +1,6 @@
 //! `iosonde rbd bench`.
 
-use super::image_bench_plan::{ImageRows, ImageStorage, plan};
+use super::image_bench_plan::{ImageRows, ImageStorage, plan_image_bench};
 use crate::args::{AccessArgs, BenchFormat, ImageBenchArgs};
 use crate::commands::bench_table::BenchTable;
 use crate::commands::ceph::remote_storage;
@@ -25,7 +25,7 @@ pub(super) fn run(args: &ImageBenchArgs, access: &AccessArgs) -> Result<(), Comm
     let image_bytes = image_bytes(&ceph)?;
     let target = target(&ceph);
     let storage = ImageStorage::Image(Box::new(ceph));
-    let mut plan = plan(&head, image_bytes, storage)?;
+    let mut plan = plan_image_bench(&head, image_bytes, storage)?;
     plan.count_stops();
     let mut session = LocalRunner {
         consent: args.consent.noted(),
@@ -50,7 +50,7 @@ pub(super) fn run(args: &ImageBenchArgs, access: &AccessArgs) -> Result<(), Comm
     let reported = match outcome {
         Ok(mut result) => {
             history_writer.label_run(&mut result);
-            let text = text(args.format, &head, &seconds, &result, cpu_ns);
+            let text = image_bench_text(args.format, &head, &seconds, &result, cpu_ns);
             let printed = output.save(&text);
             history_writer.store_run(&result);
             history_writer.cut_off(stop.signal().is_some());
@@ -87,7 +87,7 @@ fn target(ceph: &Ceph) -> String {
     format!("rbd://{}", parts.join("/"))
 }
 
-fn text(
+fn image_bench_text(
     format: BenchFormat,
     head: &ImageBenchHeader,
     seconds: &ImageSeconds,
@@ -97,8 +97,8 @@ fn text(
     let summary = ImageBenchSummary::new(seconds, result, Some(cpu_ns));
     match format {
         BenchFormat::Plain => summary.text(head),
-        BenchFormat::Json => rbd::json(head, seconds, &summary, false),
-        BenchFormat::JsonPretty => rbd::json(head, seconds, &summary, true),
+        BenchFormat::Json => rbd::image_bench_json(head, seconds, &summary, false),
+        BenchFormat::JsonPretty => rbd::image_bench_json(head, seconds, &summary, true),
     }
 }
 

@@ -23,7 +23,7 @@ pub(super) enum ImageStorage {
 ///
 /// # Errors
 /// An image that is too small for the operations.
-pub(super) fn plan(
+pub(super) fn plan_image_bench(
     head: &ImageBenchHeader,
     image_bytes: u64,
     storage: ImageStorage,
@@ -142,7 +142,7 @@ mod tests {
     use super::*;
     use crate::commands::bench_table::BenchTable;
     use iosonde_engine::runner::LocalRunner;
-    use iosonde_report::rbd::{ImageBenchSummary, json};
+    use iosonde_report::rbd::{ImageBenchSummary, image_bench_json};
     use iosonde_result::session::Session;
 
     fn head(io_type: ImageIoType, pattern: ImageIoPattern) -> ImageBenchHeader {
@@ -200,7 +200,7 @@ mod tests {
     fn bench_moves_all_bytes_and_prints_its_summary() {
         let head = head(ImageIoType::ReadWrite, ImageIoPattern::Rand);
         let storage = ImageStorage::Simulated("ceph,capacity=none".to_owned());
-        let plan = plan(&head, 1 << 30, storage).unwrap();
+        let plan = plan_image_bench(&head, 1 << 30, storage).unwrap();
         let mut live = BenchTable::new(ImageRows::new(&head), None);
         let result = LocalRunner::default().open().run(&plan, &mut live).unwrap();
         let (ImageRows { seconds, .. }, shown) = live.finish(Some(&result));
@@ -216,7 +216,7 @@ mod tests {
         ] {
             assert!(text.contains(words), "{words}: {text}");
         }
-        let document = json(&head, &seconds, &summary, true);
+        let document = image_bench_json(&head, &seconds, &summary, true);
         let document: serde_json::Value = serde_json::from_str(&document).unwrap();
         assert_eq!(document["io_type"], "readwrite");
         let ops = |side: &str| document[side]["ops"].as_u64().unwrap();

@@ -19,15 +19,19 @@ pub(in crate::commands) fn take_all(
         if let ResultRef::Stored(loaded) = &named {
             print_latest(loaded);
         }
-        return take(report, LATEST, named);
+        return add_result(report, LATEST, named);
     }
     for word in words {
-        take(report, word, ResultRef::resolve(word, store)?)?;
+        add_result(report, word, ResultRef::resolve(word, store)?)?;
     }
     Ok(())
 }
 
-fn take(report: &mut HtmlReportBuilder, word: &str, named: ResultRef) -> Result<(), CommandError> {
+fn add_result(
+    report: &mut HtmlReportBuilder,
+    word: &str,
+    named: ResultRef,
+) -> Result<(), CommandError> {
     match named {
         ResultRef::File(found) => {
             let stem = Path::new(word).file_stem().unwrap_or(word.as_ref());
@@ -36,7 +40,7 @@ fn take(report: &mut HtmlReportBuilder, word: &str, named: ResultRef) -> Result<
                 _ => stem.to_string_lossy(),
             };
             for study in found {
-                kept(report, &source, study, None);
+                add_study(report, &source, study, None);
             }
         }
         ResultRef::Label(store, found) => {
@@ -45,16 +49,16 @@ fn take(report: &mut HtmlReportBuilder, word: &str, named: ResultRef) -> Result<
             report.spread(word, &measured);
             for summary in found {
                 let loaded = store.load(&summary.id)?;
-                kept(report, &loaded.name(), loaded.study, None);
+                add_study(report, &loaded.name(), loaded.study, None);
             }
         }
-        ResultRef::Stored(loaded) => kept(report, &loaded.name(), loaded.study, loaded.run),
+        ResultRef::Stored(loaded) => add_study(report, &loaded.name(), loaded.study, loaded.run),
     }
     Ok(())
 }
 
 /// Adds a study, or one run of it. An interrupted probe has no findings, only its runs.
-fn kept(report: &mut HtmlReportBuilder, source: &str, study: StudyRecord, run: Option<u32>) {
+fn add_study(report: &mut HtmlReportBuilder, source: &str, study: StudyRecord, run: Option<u32>) {
     if let Some(probe) = study.probe(run) {
         return report.probe(source, probe);
     }

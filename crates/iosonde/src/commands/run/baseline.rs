@@ -7,7 +7,10 @@ use iosonde_suite::{Baseline, Baselines, Claim, Suite, SuiteExpectation};
 use std::path::Path;
 
 /// Reads all baselines that the suite names. Returns the errors of missing ones.
-pub(super) fn find(suite: &Suite, store: Option<&Path>) -> (Baselines, Vec<CommandError>) {
+pub(super) fn find_baselines(
+    suite: &Suite,
+    store: Option<&Path>,
+) -> (Baselines, Vec<CommandError>) {
     let (mut found, mut failures) = (Baselines::new(), Vec::new());
     let mut met = Vec::new();
     for expected in &suite.expectations {

@@ -2,7 +2,7 @@
 
 use iosonde_job::plan::Plan;
 use iosonde_machine::device_watch::{DeviceSampler, MachineSampler};
-use iosonde_machine::host::host;
+use iosonde_machine::host::describe_host;
 use iosonde_machine::identify::identify;
 use iosonde_machine::proc_root::System;
 use iosonde_report::json_document::PROGRAM;
@@ -96,7 +96,7 @@ impl CommandWatch {
             started_at_ms: self.started_at_ms,
             elapsed_ns,
             plan: plan.clone(),
-            host: host(&System::live()),
+            host: describe_host(&System::live()),
             targets: self.target.into_iter().collect(),
             labels: Default::default(),
             workers: Vec::new(),

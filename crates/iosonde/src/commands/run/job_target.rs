@@ -1,7 +1,7 @@
 //! Files of a suite's jobs on a target: in a scratch directory, or the target's file or device.
 
 use crate::commands::ceph;
-use crate::commands::leftovers::kept;
+use crate::commands::leftovers::kept_leftover_note;
 use crate::commands::leftovers::lock::{claim, is_still, take_lock_within};
 use crate::commands::leftovers::name::{SUITE_LOCK, SUITE_PREFIX, made_by, new_names};
 use crate::failure::CommandError;
@@ -314,7 +314,7 @@ fn remove_leftover(path: &Path, report_note: &mut dyn FnMut(&str)) {
                 )),
             }
         }
-        Ok(Some(_lock)) => report_note(&kept(path)),
+        Ok(Some(_lock)) => report_note(&kept_leftover_note(path)),
     }
 }
 

@@ -21,7 +21,7 @@ use iosonde_history::StoredRuns;
 use iosonde_job::plan::Plan;
 use iosonde_job::target_scheme::is_path_name;
 use iosonde_machine::consent::Consent;
-use iosonde_report::suite::plan;
+use iosonde_report::suite::planned_runs_text;
 use iosonde_result::run_error::RunError;
 use iosonde_result::session::Session;
 use iosonde_study::{RunPurpose, TimeRange, run_with_hooks};
@@ -53,7 +53,7 @@ pub(super) fn measure(
     let names: Vec<String> = targets.iter().map(|target| target.name.clone()).collect();
     let consent = args.written.consent.noted();
     let (lines, known) = open_journal(args, suite, &names, &consent, &live)?;
-    eprint!("{}", plan(suite, targets));
+    eprint!("{}", planned_runs_text(suite, targets));
     let (mut reporters, interrupts) = (setup_reporters(&names), || stop.interrupt.count());
     consent::to_root(&names, &args.cluster, &interrupts)?;
     let mut target_runs = open_targets(args, (suite, targets), &interrupts, &mut reporters, &live)?;

@@ -3,7 +3,7 @@
 //! The file is locked (flock(2)) until its probe ends. So a later probe can distinguish a leftover
 //! from a file in use, also across containers, unlike with process ids.
 
-use crate::commands::leftovers::kept;
+use crate::commands::leftovers::kept_leftover_note;
 use crate::commands::leftovers::lock::{claim, is_still, take_lock};
 use crate::commands::leftovers::name::{
     PROBE_PREFIX, is_of_this_process, made_by, new_names, working_file_beside,
@@ -114,7 +114,7 @@ fn remove_leftover(path: &Path) -> Option<String> {
                 }
             }
         }
-        Ok(Some(_lock)) => kept(path),
+        Ok(Some(_lock)) => kept_leftover_note(path),
         Err(error) => {
             let error = describe(&error);
             format!("{shown} belongs to another probe, which may still be running ({error})")

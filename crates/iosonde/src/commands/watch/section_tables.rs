@@ -23,7 +23,7 @@ pub(super) fn section_tables(section: WatchSection, sample: &WatchSample) -> Vec
         WatchSection::Cpu => vec![processors(sample)],
         WatchSection::Psi => vec![pressure(sample)],
         WatchSection::Cgroup => vec![throttling(sample)],
-        WatchSection::Net => vec![interfaces(sample), tcp(sample), protocols(sample)],
+        WatchSection::Net => vec![interfaces(sample), tcp_table(sample), protocols(sample)],
         WatchSection::Nfs => vec![nfs_mounts(sample)],
     };
     tables.retain(|table| !table.rows.is_empty());
@@ -136,7 +136,7 @@ fn interfaces(sample: &WatchSample) -> FigureTable {
     table("IFACE", &columns, rows)
 }
 
-fn tcp(sample: &WatchSample) -> FigureTable {
+fn tcp_table(sample: &WatchSample) -> FigureTable {
     let row = |machine: &WatchedMachine| {
         let tcp = machine.network.as_ref()?.tcp?;
         let figures = [tcp.sent_segments_s, tcp.retransmits_s, tcp.timeouts_s];

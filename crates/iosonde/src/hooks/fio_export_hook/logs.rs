@@ -24,7 +24,7 @@ pub(super) fn write(json: &Path, result: &RunResult, job: &Job) -> io::Result<()
         if kind == LogKind::Lat && (directions.len() > 1 || !has_latency(result)) {
             continue;
         }
-        let mut file = BufWriter::new(File::create(name(json, job, kind))?);
+        let mut file = BufWriter::new(File::create(log_path(json, job, kind))?);
         for interval in measured() {
             for direction in &directions {
                 let Some(value) = value(kind, &interval, *direction) else {
@@ -53,7 +53,7 @@ fn has_latency(result: &RunResult) -> bool {
 }
 
 /// The mean, within the resolution of the histogram.
-fn mean(latency: &Histogram) -> Option<u64> {
+fn mean_latency(latency: &Histogram) -> Option<u64> {
     let sum: u128 = (latency.buckets())
         .map(|(bucket, count)| u128::from(middle(bucket)) * u128::from(count))
         .sum();
@@ -62,7 +62,7 @@ fn mean(latency: &Histogram) -> Option<u64> {
 }
 
 /// The file of a log. bench-fio's logs of one process have the number 1.
-fn name(json: &Path, job: &Job, kind: LogKind) -> PathBuf {
+fn log_path(json: &Path, job: &Job, kind: LogKind) -> PathBuf {
     json.with_file_name(format!(
         "{}-iodepth-{}-numjobs-{}_{}.1.log",
         job.workload.rw.name(),
@@ -79,7 +79,7 @@ fn value(kind: LogKind, interval: &Interval, direction: Direction) -> Option<u64
     match kind {
         LogKind::Bandwidth => Some(bandwidth_of_window(counts.bytes, length_ms)),
         LogKind::Iops => Some(counts.ios * 1000 / length_ms),
-        _ => mean(&interval.latency),
+        _ => mean_latency(&interval.latency),
     }
 }
 
@@ -123,7 +123,7 @@ mod tests {
         ];
         let words: Vec<_> = words.map(Into::into).to_vec();
         let plan = iosonde_job::parse(&words, &FakeEnv::new()).unwrap().plan;
-        let name = name(
+        let name = log_path(
             Path::new("/out/data/4k/randwrite-8-4.json"),
             &plan.jobs[0],
             LogKind::Iops,

@@ -3,7 +3,7 @@
 use super::ProbeLive;
 use crate::signals::StopSignal;
 use iosonde_report::format::Format;
-use iosonde_report::probe::{device, rest, table};
+use iosonde_report::probe::{device, remaining_output, table};
 use iosonde_result::run::{Verdict, VerdictKind};
 use iosonde_study::fake_session::{FakeDevice, FakeSession};
 use iosonde_study::probe::{
@@ -52,12 +52,15 @@ fn directory() -> StudyTargetKind {
 fn probe_report_of_fast_drive() {
     let (result, lines) = probed(FakeDevice::nvme(), "/data", directory());
     insta::assert_snapshot!("good_drive_lines", lines);
-    insta::assert_snapshot!("good_drive_table", table::text(&result));
+    insta::assert_snapshot!("good_drive_table", table::probe_table(&result));
     let results = [result];
-    insta::assert_snapshot!("good_drive_csv", rest(&results, Format::Csv).unwrap());
+    insta::assert_snapshot!(
+        "good_drive_csv",
+        remaining_output(&results, Format::Csv).unwrap()
+    );
     insta::assert_snapshot!(
         "good_drive_markdown",
-        rest(&results, Format::Markdown).unwrap()
+        remaining_output(&results, Format::Markdown).unwrap()
     );
 }
 
@@ -76,7 +79,7 @@ fn probe_report_of_cached_disk_without_o_direct() {
     };
     let (result, lines) = probed(device, "/slow", directory());
     insta::assert_snapshot!("slow_disk_lines", lines);
-    insta::assert_snapshot!("slow_disk_table", table::text(&result));
+    insta::assert_snapshot!("slow_disk_table", table::probe_table(&result));
 }
 
 #[test]
@@ -88,7 +91,7 @@ fn probe_report_of_read_only_block_device() {
     };
     let (result, lines) = probed(FakeDevice::nvme(), "/dev/nvme0n1", kind);
     insta::assert_snapshot!("block_device_lines", lines);
-    insta::assert_snapshot!("block_device_table", table::text(&result));
+    insta::assert_snapshot!("block_device_table", table::probe_table(&result));
 }
 
 #[test]
@@ -101,7 +104,7 @@ fn evidence_of_several_figures_names_its_figure() {
         }],
         ..FakeDevice::nvme()
     };
-    let text = table::text(&probed(device, "/data", directory()).0);
+    let text = table::probe_table(&probed(device, "/data", directory()).0);
     let text = text.split_whitespace().collect::<Vec<_>>().join(" ");
     let said = "bottleneck the device (4k random read, depth 64: busy 100 % of the time";
     assert!(text.contains(said), "{text}");
@@ -148,19 +151,22 @@ fn probe_report_compares_two_targets() {
         probed(FakeDevice::nvme(), "/fast", directory()).0,
         probed(FakeDevice::hard_disk(), "/slow", directory()).0,
     ];
-    insta::assert_snapshot!("side_by_side", rest(&results, Format::Table).unwrap());
+    insta::assert_snapshot!(
+        "side_by_side",
+        remaining_output(&results, Format::Table).unwrap()
+    );
 }
 
 #[test]
 fn documents_for_programs_are_json() {
     let results = [probed(FakeDevice::nvme(), "/data", directory()).0];
     let own: serde_json::Value =
-        serde_json::from_str(&rest(&results, Format::Json).unwrap()).unwrap();
+        serde_json::from_str(&remaining_output(&results, Format::Json).unwrap()).unwrap();
     assert_eq!(own["kind"], "probe");
     let back: ProbeResult = serde_json::from_value(own["probes"][0].clone()).unwrap();
     assert_eq!(back, results[0]);
     let fio: serde_json::Value =
-        serde_json::from_str(&rest(&results, Format::FioJson).unwrap()).unwrap();
+        serde_json::from_str(&remaining_output(&results, Format::FioJson).unwrap()).unwrap();
     let jobs = fio["jobs"].as_array().unwrap();
     assert_eq!(jobs.len(), 8);
     assert_eq!(jobs[2]["jobname"], "random_read");
@@ -171,7 +177,7 @@ fn documents_for_programs_are_json() {
 #[test]
 fn probe_report_fits_80_columns() {
     let (result, lines) = probed(FakeDevice::hard_disk(), "/data", directory());
-    let text = format!("{}{lines}", table::text(&result));
+    let text = format!("{}{lines}", table::probe_table(&result));
     let widest = text
         .lines()
         .max_by_key(|line| line.chars().count())
@@ -185,15 +191,15 @@ fn probe_gives_one_advice_to_measure_longer() {
     result.figures[0].sure = Some(false);
     // The undecided verdict names the runtime that decides it.
     assert_eq!(result.classification.durable_writes, None);
-    let text = table::text(&result);
+    let text = table::probe_table(&result);
     assert!(text.contains("when time ran out.\n"), "{text}");
     assert_eq!(text.matches("--runtime").count(), 1, "{text}");
     result.classification.durable_writes = Some(DurableWrites::Database);
-    assert!(table::text(&result).contains("--runtime 30 measures longer"));
+    assert!(table::probe_table(&result).contains("--runtime 30 measures longer"));
     result.options.budget.runtime_ns *= 10;
-    assert!(table::text(&result).contains("--runtime 300 measures longer"));
+    assert!(table::probe_table(&result).contains("--runtime 300 measures longer"));
     result.interrupted = true;
-    let text = table::text(&result);
+    let text = table::probe_table(&result);
     assert!(!text.contains("--runtime 30"), "{text}");
     assert!(text.contains("% when it ended."), "{text}");
 }

@@ -198,7 +198,7 @@ impl ScreenStep {
             return row.resting(columns);
         }
         let share = self.shown.at_ns as f64 / self.planned.most_ns.max(1) as f64;
-        row.running(Some(share), &words::wait(self.left().most_ns), columns)
+        row.running(Some(share), &words::wait_text(self.left().most_ns), columns)
     }
 }
 

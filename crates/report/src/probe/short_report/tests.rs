@@ -356,7 +356,7 @@ fn maximum_of_short_runs_names_sustained_rate() {
     );
     assert_eq!(words.matches("in short runs").count(), 1, "{text}");
     assert!(text.lines().count() <= LINES_MAX, "{text}");
-    let details: String = table::text(&result);
+    let details: String = table::probe_table(&result);
     let details = details.split_whitespace().collect::<Vec<_>>().join(" ");
     assert!(
         details.contains("; only 400k IOPS in the longer run at depth 64"),

@@ -4,7 +4,7 @@ use super::*;
 use crate::html::HtmlReportBuilder;
 use crate::html::document::{PageCellTexts, PageReport};
 use crate::known_digits::RATE_UNITS;
-use crate::plot::{ChartKind, PlotSource, PlotStyle, PlotTheme, svg};
+use crate::plot::{ChartKind, PlotSource, PlotStyle, PlotTheme, chart_svg};
 use crate::text_style::TextStyle;
 use iosonde_study::sweep::{SweepOptions, SweepResult};
 
@@ -42,7 +42,7 @@ fn texts_of_heat_map(results: HtmlReportBuilder) -> Vec<String> {
         width: 960,
         height: 540,
     };
-    let document = svg(&data, &style);
+    let document = chart_svg(&data, &style);
     let tree = roxmltree::Document::parse(&document).unwrap();
     let texts = tree.descendants().filter_map(|node| node.text());
     texts.map(|text| text.trim().to_owned()).collect()

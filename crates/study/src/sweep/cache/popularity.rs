@@ -158,7 +158,7 @@ fn groups(
         }
         Distribution::Normal {
             deviation_percent, ..
-        } => bell(n, *deviation_percent),
+        } => normal_blocks(n, *deviation_percent),
         Distribution::Zoned(zones) => percent_zones(zones, n)?,
         Distribution::ZonedAbs(zones) => {
             let zones = &zones[Direction::Read];
@@ -238,7 +238,7 @@ fn zipf_mass(theta: f64, from: f64, to: f64) -> f64 {
 }
 
 /// fio's normal distribution: centred, a twelfth of the range wide, widened by a uniform draw.
-fn bell(n: f64, deviation_percent: f64) -> Vec<EquiprobableBlocks> {
+fn normal_blocks(n: f64, deviation_percent: f64) -> Vec<EquiprobableBlocks> {
     let spread = (deviation_percent / 100.0).min(BELL_SPREAD_MAX);
     let slices = (0..SLICES).map(|slice| {
         let x = (slice as f64 + 0.5) / SLICES as f64 - 0.5;
@@ -351,7 +351,7 @@ mod tests {
     #[test]
     fn normal_deviation_matches_fio() {
         for (percent, deviation) in [(0.0, 0.0833), (20.0, 0.1014), (100.0, 0.1667)] {
-            let slices = bell(1000.0, percent);
+            let slices = normal_blocks(1000.0, percent);
             let all: f64 = slices.iter().map(|slice| slice.share).sum();
             let variance = slices.iter().zip(0u32..).map(|(slice, index)| {
                 let x = (f64::from(index) + 0.5) / slices.len() as f64 - 0.5;
