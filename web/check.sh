@@ -5,8 +5,8 @@
 # `test` opens reports in a real browser, once `build` has run. Default: both.
 #
 # Environment: IOSONDE is the program under test (default: a build with the profile dev).
-# IOSONDE_WEB_AT_ONCE is the number of test files that run at once (default: one per CPU, at most
-# four; one with IOSONDE_TEST_FULL=yes, which measures the time of a page).
+# IOSONDE_WEB_AT_ONCE is the number of test files that run at once (default: one more than CPUs, at
+# most four; one with IOSONDE_TEST_FULL=yes, which measures the time of a page).
 # Requires Node 20.19 or newer, npm and Chromium, best as Debian's chromium-headless-shell.
 set -eu
 part=${1:-all}
@@ -68,7 +68,8 @@ if [ -z "${IOSONDE:-}" ]; then
 fi
 export IOSONDE
 if [ -z "${IOSONDE_WEB_AT_ONCE:-}" ]; then
-    IOSONDE_WEB_AT_ONCE=$(nproc)
+    # A test and its browser wait for each other, so a file does not keep a CPU busy.
+    IOSONDE_WEB_AT_ONCE=$(($(nproc) + 1))
     [ "$IOSONDE_WEB_AT_ONCE" -le 4 ] || IOSONDE_WEB_AT_ONCE=4
     [ "${IOSONDE_TEST_FULL:-no}" != yes ] || IOSONDE_WEB_AT_ONCE=1
 fi

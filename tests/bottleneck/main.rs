@@ -109,7 +109,7 @@ fn throttle_below_device_is_named() {
 fn cpu_quota_throttle_is_named() {
     require!(Root, Zram, CpuQuota);
     ours!();
-    let scratch = Scratch::alone();
+    let scratch = Scratch::calm();
     let disk = Zram::new(64 * MIB);
     let quota = Throttle::of_processors(200);
     let line = format!(

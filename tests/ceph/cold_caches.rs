@@ -48,7 +48,8 @@ fn node_layer_is_refused_for_a_pool() {
 #[ignore = "needs Ceph"]
 fn silent_osd_is_named_and_not_waited_for() {
     let scratch = Scratch::shared();
-    let cluster = Cluster::up(&scratch, &["--store", "memstore", "--size", "1073741824"]);
+    let options = ["--store", "memstore", "--no-mgr", "--size", "1073741824"];
+    let cluster = Cluster::up(&scratch, &options);
     // A single OSD has no peer that reports it, so it stays up.
     cluster.signal("osd.0", Signal::STOP);
     let began = Instant::now();

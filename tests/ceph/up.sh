@@ -53,12 +53,15 @@ failed() {
 trap 'failed "line $LINENO: $BASH_COMMAND"' ERR
 trap 'failed "ended by a signal"' INT TERM HUP
 
+# Whether a server listens on a port of the loopback interface.
+is_listening() { (exec 3<>"/dev/tcp/127.0.0.1/$1") 2>/dev/null; }
+
 # An unused port below the range of client ports. Other daemons choose their own.
 free_port() {
     local port _
     for _ in {1..50}; do
         port=$((20000 + RANDOM % 12000))
-        if ! (exec 3<>"/dev/tcp/127.0.0.1/$port") 2>/dev/null; then echo "$port" && return; fi
+        if ! is_listening "$port"; then echo "$port" && return; fi
     done
     return 1
 }
@@ -157,6 +160,8 @@ bluestore cache autotune = false
 bluestore cache size = 67108864
 osd memory target = 939524096
 osd class update on start = false
+# By default, a killed client counts as a watcher for 30 s. A living one renews its watch each 5 s.
+osd client watch timeout = 15
 osd op num shards = 2
 osd op num threads per shard = 1
 CONF
@@ -190,6 +195,7 @@ until_it() {
 }
 
 start_monitor() {
+    local _
     : >"$dir/keyring"
     if [[ $auth == cephx ]]; then
         ceph-authtool "$dir/keyring" --gen-key -n client.admin --cap mon 'allow *' \
@@ -203,6 +209,11 @@ start_monitor() {
     monmaptool --create --addv a "[v2:127.0.0.1:$port]" --fsid "$fsid" "$dir/monmap" >/dev/null
     ceph-mon -c "$conf" --mkfs -i a --monmap "$dir/monmap" --keyring "$dir/mon.keyring"
     start mon ceph-mon -i a
+    # A client that finds no monitor waits before it tries again, for up to 3 s.
+    for _ in {1..200}; do
+        if is_listening "$port"; then break; fi
+        sleep 0.05
+    done
     timeout 180 ceph -s >/dev/null
 }
 

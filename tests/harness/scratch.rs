@@ -25,7 +25,7 @@ const TURN_TIMEOUT: Duration = PROGRAM_TIMEOUT.saturating_add(Duration::from_sec
 /// Tests of this process that have waited for a turn.
 static TURN_COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// Calm tests that run at once, for each CPU. Each uses a tenth of a CPU.
+/// Calm tests that run at once, for each CPU. Each uses a tenth or a fifth of a CPU.
 const CALM_TESTS_PER_CPU: usize = 2;
 
 /// A new directory, removed on drop, and locks that keep tests that measure time apart from others.

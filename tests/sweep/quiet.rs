@@ -5,18 +5,21 @@ use std::time::{Duration, Instant};
 
 use super::{json, run};
 use iosonde_e2e::device::Loop;
-use iosonde_e2e::mount::Mount;
+use iosonde_e2e::fuse::{Behaviour, FuseFile};
 use iosonde_e2e::program::{NO_IDLE_WAIT, Program, Running};
 use iosonde_e2e::{Scratch, ensure, one_good_try, require};
 use rustix::process::Signal;
 
-const DISK_BYTES: usize = 64 << 20;
+const DISK_BYTES: u64 = 64 << 20;
+/// Delay of each I/O of the disk. One I/O after the other keeps the disk busy, but not the CPUs.
+const DISK_DELAY: Duration = Duration::from_millis(2);
 
-/// A disk without other users, and the tmpfs below it. Locals drop in reverse: the disk first.
-fn disk(scratch: &Scratch) -> (Mount, Loop) {
-    let memory = Mount::tmpfs(scratch.work().join("memory"), 2 * DISK_BYTES as u64);
-    let disk = Loop::in_memory(&memory, DISK_BYTES);
-    (memory, disk)
+/// A slow disk without other users, and the file below it. Locals drop in reverse: the disk first.
+fn disk(scratch: &Scratch) -> (FuseFile, Loop) {
+    let behaviour = Behaviour::plain().delayed(DISK_DELAY);
+    let file = FuseFile::serve(scratch, "served", DISK_BYTES, &behaviour);
+    let disk = Loop::new(file.path());
+    (file, disk)
 }
 
 /// Reads from the disk for at most this many seconds, until dropped.
@@ -71,9 +74,9 @@ fn waited_s(notes: &[String]) -> Option<f64> {
 
 #[test]
 fn cell_waits_until_device_is_idle() {
-    require!(Root);
-    let scratch = Scratch::alone();
-    let (_memory, disk) = disk(&scratch);
+    require!(Root, Nbdfuse);
+    let scratch = Scratch::calm();
+    let (_file, disk) = disk(&scratch);
     let (notes, _) = swept(&scratch, &disk, "1,2");
     assert_eq!(
         waited_s(&notes),
@@ -99,9 +102,9 @@ fn cell_waits_until_device_is_idle() {
 
 #[test]
 fn wait_for_busy_device_times_out() {
-    require!(Root);
-    let scratch = Scratch::alone();
-    let (_memory, disk) = disk(&scratch);
+    require!(Root, Nbdfuse);
+    let scratch = Scratch::calm();
+    let (_file, disk) = disk(&scratch);
     one_good_try(|| {
         let neighbour = neighbour(&scratch, &disk, 120);
         let (notes, took) = swept(&scratch, &disk, "1");
@@ -121,9 +124,9 @@ fn wait_for_busy_device_times_out() {
 
 #[test]
 fn skipped_wait_for_busy_device_is_noted() {
-    require!(Root);
+    require!(Root, Nbdfuse);
     let scratch = Scratch::shared();
-    let (_memory, disk) = disk(&scratch);
+    let (_file, disk) = disk(&scratch);
     let skip_note =
         format!("1 run started without a wait while the device was busy: {NO_IDLE_WAIT} is set");
     // A neighbour without CPU time has no I/O for a moment.

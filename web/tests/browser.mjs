@@ -3,7 +3,7 @@
 import assert from 'node:assert/strict';
 import { execFileSync } from 'node:child_process';
 import { createHash } from 'node:crypto';
-import { copyFileSync, existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, renameSync, rmSync, statSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { pathToFileURL } from 'node:url';
@@ -45,18 +45,19 @@ export function iosonde(...words) {
   return execFileSync(program, words, { encoding: 'utf8', stdio: ['ignore', 'pipe', 'pipe'], maxBuffer: 1 << 28 });
 }
 
-/** Path of the JSON of a simulated study, which is in no history. Each study runs once for all test files and each build of the program. */
+/** Runs the command after the two paths and puts its output, the second path, to the first path, unless that exists. */
+const ONCE = 'kept=$1 made=$2; shift 2; test -e "$kept" || { "$@" && cp "$made" "$kept.$$" && mv "$kept.$$" "$kept"; }';
+
+/** Path of the JSON of a simulated study, which is in no history. Each study runs once for all test files and each build of the program: files that need it at the same time wait for the first of them. */
 export function simulated(...words) {
   const kept = join(results, 'studies');
   const { mtimeMs, size } = statSync(program);
   const path = join(kept, `${createHash('sha256').update(JSON.stringify([mtimeMs, size, words])).digest('hex')}.json`);
   if (!existsSync(path)) {
-    const made = temporary('study.json');
-    iosonde(...words, '--format', 'json', '--output', made, '--no-save');
     mkdirSync(kept, { recursive: true });
-    const complete = `${path}.${process.pid}`;
-    copyFileSync(made, complete);
-    renameSync(complete, path);
+    const made = temporary('study.json');
+    const command = [program, ...words, '--format', 'json', '--output', made, '--no-save'];
+    execFileSync('flock', [`${path}.lock`, 'sh', '-c', ONCE, 'sh', path, made, ...command], { stdio: ['ignore', 'pipe', 'pipe'], maxBuffer: 1 << 28 });
   }
   return path;
 }
