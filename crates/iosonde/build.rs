@@ -7,20 +7,22 @@
 //! A release also has the agent of the other architecture: `IOSONDE_AGENT_X86_64` and
 //! `IOSONDE_AGENT_AARCH64` name agents that were built before. `cargo xtask dist` sets both.
 
-use flate2::Compression;
-use flate2::write::ZlibEncoder;
+#[path = "src/commands/agent_compression.rs"]
+mod agent_compression;
+
+use agent_compression::compress_agent;
 use std::env;
 use std::error::Error;
 use std::fs;
-use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=build.rs");
+    println!("cargo::rerun-if-changed=src/commands/agent_compression.rs");
     println!("cargo::rerun-if-env-changed=IOSONDE_AGENT");
     let out = PathBuf::from(env::var("OUT_DIR")?);
-    let embedded = out.join("agent.zlib");
+    let embedded = out.join("agent.xz");
     if is_release_for_lld() {
         // lld merges functions with equal machine code, of which generic code has many. Rust does
         // not promise distinct addresses of functions. SQLite compares a few such addresses, but no
@@ -29,7 +31,7 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let architecture = env::var("CARGO_CFG_TARGET_ARCH")?;
     let (own, other) = agent_variables(&architecture);
-    embed_other(other, &out.join("agent-other.zlib"))?;
+    embed_other(other, &out.join("agent-other.xz"))?;
     let has_other = other.and_then(given_agent).is_some();
     if let Some(given) = own
         .and_then(given_agent)
@@ -146,9 +148,7 @@ fn compress(agent: &Path, embedded: &Path) -> Result<(), Box<dyn Error>> {
     if bytes.is_empty() {
         return Ok(fs::write(embedded, [])?);
     }
-    let mut encoder = ZlibEncoder::new(Vec::new(), Compression::best());
-    encoder.write_all(&bytes)?;
-    Ok(fs::write(embedded, encoder.finish()?)?)
+    Ok(fs::write(embedded, compress_agent(&bytes)?)?)
 }
 
 /// Builds without the agent: some distributions ship no libc.a. Only pods need the agent.

@@ -1,5 +1,7 @@
 //! One module for each command, and their dispatch.
 
+#[cfg(test)]
+mod agent_compression;
 mod beforehand;
 mod bench_table;
 pub(crate) mod ceph;

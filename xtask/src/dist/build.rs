@@ -14,7 +14,7 @@ use std::process::Command;
 /// The glibc of Debian 10 and RHEL 8, the oldest that a client runs with.
 pub(crate) const GLIBC_MINIMUM: (u32, u32) = (2, 28);
 /// Maximum size of an agent, as it is sent into each pod.
-const AGENT_BYTES_MAX: u64 = 4 << 20;
+const AGENT_BYTES_MAX: u64 = 4_000_000;
 /// Versions of the linker, so that each machine builds the same bytes.
 const ZIG_PACKAGES: [&str; 2] = ["ziglang==0.17.1", "cargo-zigbuild==0.24.1"];
 /// Separates the flags in CARGO_ENCODED_RUSTFLAGS, so that a path may contain a space.
@@ -44,8 +44,10 @@ const REMOVED_VARIABLES: [&str; 16] = [
 const AGENT_FLAGS: [&str; 3] = [
     "-Ctarget-feature=+crt-static",
     "-Crelocation-model=static",
-    "-Cforce-unwind-tables=no",
+    NO_UNWIND_TABLES,
 ];
+/// Nothing unwinds the stack of a program that aborts at a panic.
+const NO_UNWIND_TABLES: &str = "-Cforce-unwind-tables=no";
 
 /// The compilers of a release, with its agents.
 pub(crate) struct Builder<'a> {
@@ -129,10 +131,14 @@ impl<'a> Builder<'a> {
         };
         let mut cargo = self.cargo();
         cargo
-            .args(["zigbuild", "--locked", "--release", "--package", "iosonde"])
-            .args(["--bin", "iosonde", "--target", &versioned, "--target-dir"])
+            .args(["zigbuild", "--locked", "--profile", "dist"])
+            .args(["--package", "iosonde", "--bin", "iosonde"])
+            .args(["--target", &versioned, "--target-dir"])
             .arg(&directory)
-            .env("CARGO_ENCODED_RUSTFLAGS", rust_flags(&[], self.release));
+            .env(
+                "CARGO_ENCODED_RUSTFLAGS",
+                rust_flags(&[NO_UNWIND_TABLES], self.release),
+            );
         if target.flavour() == Flavour::Static {
             cargo.args(["--no-default-features", "--features", "local"]);
         }
@@ -150,7 +156,7 @@ impl<'a> Builder<'a> {
             cargo.env(format!("IOSONDE_AGENT_{name}"), agent);
         }
         run(&mut cargo)?;
-        Ok(directory.join(triple).join("release/iosonde"))
+        Ok(directory.join(triple).join("dist/iosonde"))
     }
 
     /// Returns cargo with an environment that the user's settings do not change.

@@ -1,25 +1,25 @@
 //! The agents at hand: those that the build has embedded, or that of `IOSONDE_AGENT`.
 
 use crate::failure::CommandError;
-use flate2::read::ZlibDecoder;
 use iosonde_cluster::AgentProgram;
 use iosonde_result::run_error::{AccessPurpose, RunError, TargetProblem, UnsupportedFeature};
+use lzma_rust2::XzReader;
 use std::ffi::OsString;
 use std::io::{self, Read};
 use std::sync::LazyLock;
 
-/// The agents that the build has embedded, compressed (zlib): that of this program's architecture,
+/// The agents that the build has embedded, compressed (xz): that of this program's architecture,
 /// and in a release that of the other one. Empty: the build has no such agent.
 static EMBEDDED: [&[u8]; 2] = [
-    include_bytes!(concat!(env!("OUT_DIR"), "/agent.zlib")),
-    include_bytes!(concat!(env!("OUT_DIR"), "/agent-other.zlib")),
+    include_bytes!(concat!(env!("OUT_DIR"), "/agent.xz")),
+    include_bytes!(concat!(env!("OUT_DIR"), "/agent-other.xz")),
 ];
 
 /// The embedded agents, decompressed at their first use.
 static AGENTS: LazyLock<Vec<Vec<u8>>> = LazyLock::new(|| {
-    let embedded = EMBEDDED.iter().filter(|zlib| !zlib.is_empty());
+    let embedded = EMBEDDED.iter().filter(|xz| !xz.is_empty());
     embedded
-        .map(|zlib| decompressed(zlib).expect("the build script has compressed the agent"))
+        .map(|xz| decompressed(xz).expect("the build script has compressed the agent"))
         .collect()
 });
 
@@ -30,9 +30,9 @@ static GIVEN_AGENT: LazyLock<Option<(OsString, io::Result<Vec<u8>>)>> = LazyLock
     Some((path, read))
 });
 
-fn decompressed(zlib: &[u8]) -> io::Result<Vec<u8>> {
+fn decompressed(xz: &[u8]) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
-    ZlibDecoder::new(zlib).read_to_end(&mut bytes)?;
+    XzReader::new(xz, false).read_to_end(&mut bytes)?;
     Ok(bytes)
 }
 
@@ -65,16 +65,56 @@ pub(crate) fn agents() -> Result<Vec<AgentProgram<'static>>, CommandError> {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use flate2::Compression;
+    use crate::commands::agent_compression::compress_agent;
+
+    /// Values of `e_machine` in an ELF header.
+    const X86_64: u16 = 62;
+    const AARCH64: u16 = 183;
+    const RISC_V: u16 = 243;
+
+    /// Returns an ELF file for the machine. Its code has calls of one function, as x86-64 and as
+    /// arm64 encode them. Their relative addresses differ, so the filter of either changes them.
+    fn agent_for(machine: u16) -> Vec<u8> {
+        let mut agent = b"\x7fELF".to_vec();
+        agent.resize(18, 0);
+        agent.extend(machine.to_le_bytes());
+        for distance in (0..60_000_u32).rev().step_by(12) {
+            agent.extend([0x90, 0x90, 0x90, 0xe8]);
+            agent.extend(distance.to_le_bytes());
+            agent.extend((0x9400_0000 | (distance / 4)).to_le_bytes());
+        }
+        agent
+    }
 
     #[test]
     fn decompressed_agent_equals_its_source() {
-        let agent: Vec<u8> = (0..100_000_u32).flat_map(u32::to_le_bytes).collect();
-        let mut zlib = Vec::new();
-        let mut encoder = flate2::read::ZlibEncoder::new(&agent[..], Compression::best());
-        encoder.read_to_end(&mut zlib).unwrap();
-        assert!(zlib.len() < agent.len());
-        assert_eq!(decompressed(&zlib).unwrap(), agent);
-        assert!(decompressed(&zlib[..zlib.len() / 2]).is_err());
+        for machine in [X86_64, AARCH64, RISC_V] {
+            let agent = agent_for(machine);
+            let xz = compress_agent(&agent).unwrap();
+            assert!(xz.len() < agent.len());
+            assert_eq!(decompressed(&xz).unwrap(), agent);
+            assert!(decompressed(&xz[..xz.len() / 2]).is_err());
+        }
+    }
+
+    #[test]
+    fn compressed_agent_has_the_filter_of_its_machine() {
+        // The first filter follows the stream header and two bytes of the block header.
+        let first_filter = |agent: &[u8]| compress_agent(agent).unwrap()[14];
+        let (x86, arm64, lzma2) = (0x04, 0x0a, 0x21);
+        assert_eq!(first_filter(&agent_for(X86_64)), x86);
+        assert_eq!(first_filter(&agent_for(AARCH64)), arm64);
+        assert_eq!(first_filter(&agent_for(RISC_V)), lzma2);
+        assert_eq!(first_filter(b"\x7fELF"), lzma2);
+        let mut no_elf = agent_for(X86_64);
+        no_elf[0] = 0;
+        assert_eq!(first_filter(&no_elf), lzma2);
+    }
+
+    #[test]
+    fn filtered_agent_is_smaller() {
+        let length = |machine| compress_agent(&agent_for(machine)).unwrap().len();
+        assert!(length(X86_64) < length(RISC_V));
+        assert!(length(AARCH64) < length(RISC_V));
     }
 }
