@@ -121,7 +121,7 @@ impl LocalRunner {
         self.check_permitted(plan.as_ref())?;
         let traced = ReplayPlan::read(plan.as_ref(), self.readonly)?;
         if plan_facts::is_simulated(plan.as_ref())? {
-            run_files::find_traced_clones(&traced)?;
+            run_files::resolve_traced_clones(&traced)?;
             return simulated_run::check(&traced.plan);
         }
         check_build()?;
@@ -326,7 +326,7 @@ fn simulated(
     runner: &LocalRunner,
     observer: &mut dyn Observer,
 ) -> Result<RunResult, RunError> {
-    let clones = run_files::find_traced_clones(traced)?;
+    let clones = run_files::resolve_traced_clones(traced)?;
     let bounds = (&*runner.interrupt, runner.dump_directory.as_path());
     let outcome = simulated_run::run(&traced.plan, &clones, wear, bounds, observer)?;
     let elapsed_ns = outcome.elapsed_ns;

@@ -305,7 +305,7 @@ pub(super) fn existing(path: &Path) -> Result<(Option<u64>, FileKind), RunError>
     if kind.is_block_device() {
         let file = std::fs::File::open(path)
             .map_err(|error| target_error(path, PathAction::Open, &error))?;
-        let size = block::device_bytes(file.as_raw_fd())
+        let size = block::device_size_bytes(file.as_raw_fd())
             .map_err(|error| target_error(path, PathAction::Measure, &error))?;
         return Ok((Some(size), FileKind::BlockDevice));
     }

@@ -71,6 +71,7 @@ pub(super) fn choose(
         used.fixed_buffers = uring.fixed_buffers();
         used.flags = uring.flags().into_iter().map(str::to_owned).collect();
     }
+    used.flags.extend(rw_flag_names(job).map(str::to_owned));
     Ok((backend, used))
 }
 
@@ -102,6 +103,13 @@ fn backend_used(job: &Job, engine: Engine, reasons: &[String]) -> BackendUsed {
         flags: Vec::new(),
         ceph: None,
     }
+}
+
+/// Returns the names of the flags of a job's I/Os. Files that do not support them are refused.
+fn rw_flag_names(job: &Job) -> impl Iterator<Item = &'static str> {
+    let flags = [("atomic", job.io.atomic), ("uncached", job.io.uncached)];
+    let in_force = |(name, is_in_force): (_, bool)| is_in_force.then_some(name);
+    flags.into_iter().filter_map(in_force)
 }
 
 fn in_words(reasons: &[String]) -> Option<String> {
@@ -200,6 +208,8 @@ fn named(
 fn ring_options(job: &Job, circumstances: BackendCircumstances) -> RingOptions {
     let io = &job.io;
     let switches = LoopSwitches::from_environment();
+    // Workers of a job refer to the same job of the plan, unless they replay a late trace.
+    let number = std::ptr::from_ref(job).addr();
     let BackendCircumstances {
         files_change,
         refill,
@@ -221,6 +231,9 @@ fn ring_options(job: &Job, circumstances: BackendCircumstances) -> RingOptions {
         discards: job.workload.rw.has(Direction::Trim) && !files_change,
         no_iowait: switches.no_iowait,
         min_wait: (switches.min_wait && holds_back).then_some(min_wait),
+        hybrid_poll: switches.hybrid_poll,
+        registered_waits: switches.registered_waits,
+        shared_sqpoll: switches.shared_sqpoll.then_some(number),
     }
 }
 
@@ -232,6 +245,9 @@ const LOOP_SWITCHES: &str = "IOSONDE_RING_OPTIONS";
 pub(super) struct LoopSwitches {
     no_iowait: bool,
     min_wait: bool,
+    hybrid_poll: bool,
+    registered_waits: bool,
+    shared_sqpoll: bool,
     /// Calls stay small although all I/Os are complete at each reap.
     pub(super) small_calls: bool,
 }
@@ -248,6 +264,9 @@ impl LoopSwitches {
         LoopSwitches {
             no_iowait: names("no-iowait"),
             min_wait: names("min-wait"),
+            hybrid_poll: names("hybrid-poll"),
+            registered_waits: names("registered-waits"),
+            shared_sqpoll: names("shared-sqpoll"),
             small_calls: names("small-calls"),
         }
     }
@@ -314,6 +333,17 @@ mod tests {
     }
 
     #[test]
+    fn rw_flags_are_named_if_the_job_has_them() {
+        let mut job = Job::new("x");
+        let names = |job: &Job| rw_flag_names(job).collect::<Vec<_>>();
+        assert_eq!(names(&job), [""; 0]);
+        job.io.uncached = true;
+        assert_eq!(names(&job), ["uncached"]);
+        (job.io.atomic, job.io.uncached) = (true, false);
+        assert_eq!(names(&job), ["atomic"]);
+    }
+
+    #[test]
     fn loop_switches_are_off_unless_named() {
         let switches = LoopSwitches::from_text;
         assert_eq!(switches(""), LoopSwitches::default());
@@ -328,6 +358,14 @@ mod tests {
         assert!(min_wait.min_wait && !min_wait.no_iowait);
         let small_calls = switches("small-calls");
         assert!(small_calls.small_calls && !small_calls.min_wait);
+        let experiments = LoopSwitches {
+            hybrid_poll: true,
+            registered_waits: true,
+            shared_sqpoll: true,
+            ..LoopSwitches::default()
+        };
+        let named = switches("hybrid-poll,registered-waits,shared-sqpoll");
+        assert_eq!(named, experiments);
     }
 
     #[test]

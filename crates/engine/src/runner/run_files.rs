@@ -27,7 +27,7 @@ use std::path::PathBuf;
 use std::time::Instant;
 
 /// Returns the clones with their files, if no file has to be created.
-pub(super) fn find_traced_clones(traced: &ReplayPlan) -> Result<Vec<JobClone>, RunError> {
+pub(super) fn resolve_traced_clones(traced: &ReplayPlan) -> Result<Vec<JobClone>, RunError> {
     let jobs = &traced.plan.jobs;
     let member = |which: (usize, u32, u32)| {
         let (job, trace) = (&jobs[which.0], traced.worker_trace(which.2));

@@ -20,7 +20,7 @@ pub(crate) fn set_write_hint(fd: RawFd, hint: u64) -> io::Result<()> {
 }
 
 /// Size of a block device in bytes.
-pub(crate) fn device_bytes(fd: RawFd) -> io::Result<u64> {
+pub(crate) fn device_size_bytes(fd: RawFd) -> io::Result<u64> {
     let mut bytes = 0u64;
     // SAFETY: BLKGETSIZE64 writes one u64, and the pointer is to a u64.
     check(unsafe { libc::ioctl(fd, BLKGETSIZE64, &mut bytes) })?;

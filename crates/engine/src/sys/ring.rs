@@ -3,6 +3,7 @@
 mod discard;
 mod enter;
 mod entry_maker;
+mod experiments;
 mod lone_transfer;
 mod plain_entries;
 mod round_transfer;
@@ -13,6 +14,7 @@ mod slow_file_tests;
 mod tests;
 #[cfg(test)]
 mod transfer_fixture;
+mod wait_page;
 
 use crate::slot::Completion;
 use crate::sys::memory::{IoMemory, KeptMapping, Slab};
@@ -20,10 +22,11 @@ pub(crate) use crate::sys::ring_options::{MinWait, RingOptions};
 pub(crate) use discard::probe_discard;
 use enter::{RingDescriptor, retry};
 use entry_maker::EntryMaker;
+use experiments::{build_newest, withdraw_thread};
 use io_uring::IoUring;
 use plain_entries::{FirstBuffer, PlainEntries};
+use setup::SetupFlags;
 pub use setup::try_one;
-use setup::{SetupFlags, build_newest};
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::{Duration, Instant};
@@ -46,17 +49,20 @@ pub(crate) struct Ring {
     first_buffer: Option<FirstBuffer>,
     /// `None` if all I/Os need entries of an [`EntryMaker`].
     plain_entries: Option<PlainEntries>,
+    experiments: Vec<&'static str>,
 }
 
 impl Ring {
     /// Creates a ring for `depth` I/Os in flight in slots of `memory`, with fewer flags if need be.
     pub(crate) fn new(depth: u32, options: RingOptions, memory: &IoMemory) -> io::Result<Ring> {
-        let (ring, flags) = build_newest(depth.next_power_of_two(), options)?;
+        let new = build_newest(depth.next_power_of_two(), options)?;
+        let (ring, flags) = (new.ring, new.flags);
         let empty = libc::iovec {
             iov_base: std::ptr::null_mut(),
             iov_len: 0,
         };
         let mut descriptor = RingDescriptor::register(ring.as_raw_fd(), options.sqpoll);
+        descriptor.wait_page = new.wait_page;
         if options.no_iowait && ring.params().is_feature_no_iowait() {
             descriptor.leave_iowait();
         }
@@ -81,6 +87,7 @@ impl Ring {
             memory: memory.keep_mapped(),
             first_buffer: FirstBuffer::new(memory),
             plain_entries: None,
+            experiments: new.experiments,
         })
     }
 
@@ -137,7 +144,8 @@ impl Ring {
             ("min_wait", self.min_wait.is_some()),
         ];
         let in_force = flags.into_iter().filter(|(_, is_in_force)| *is_in_force);
-        in_force.map(|(name, _)| name).collect()
+        let names = in_force.map(|(name, _)| name);
+        names.chain(self.experiments.iter().copied()).collect()
     }
 
     /// Queues and submits a batch. Returns the number queued, which are all in flight. Entries that
@@ -300,6 +308,7 @@ impl Drop for Ring {
             self.memory.leave();
             std::mem::forget(std::mem::take(&mut self.maker.vectors));
         }
+        withdraw_thread(self.ring.as_raw_fd());
         // The registration would keep the ring open until the thread ends.
         self.descriptor.unregister();
     }

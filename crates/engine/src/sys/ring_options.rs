@@ -25,6 +25,12 @@ pub(crate) struct RingOptions {
     pub(crate) no_iowait: bool,
     /// Wait a short time for several completions (Linux 6.12). `None`: return with the first.
     pub(crate) min_wait: Option<MinWait>,
+    /// Sleep for a part of the latency before polling (Linux 6.13). It needs `iopoll`.
+    pub(crate) hybrid_poll: bool,
+    /// Pass timeouts of waits in registered memory (Linux 6.13). `iopoll` excludes it.
+    pub(crate) registered_waits: bool,
+    /// Rings with the same number share the kernel thread of `sqpoll`. `None`: each has its own.
+    pub(crate) shared_sqpoll: Option<usize>,
 }
 
 /// A wait that ends with the first completion after a time, or earlier with several.

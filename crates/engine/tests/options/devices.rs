@@ -180,7 +180,12 @@ fn uncached_job_runs_or_is_refused_before_its_first_io() {
             "[x]\nfilename={engine}\nsize=1m\nbs=4k\nrw=write\nuncached=1\nioengine={engine}\n"
         );
         match run_watched(scratch.path(), &text, &mut ()) {
-            Ok(result) => assert_eq!(counts(&result), (0, 256), "{engine}"),
+            Ok(result) => {
+                assert_eq!(counts(&result), (0, 256), "{engine}");
+                let flags = &result.workers[0].backend.flags;
+                let is_named = flags.iter().any(|flag| flag == "uncached");
+                assert!(is_named, "{engine}: {flags:?}");
+            }
             Err(error) => {
                 let problem = target_problem(&error);
                 assert!(

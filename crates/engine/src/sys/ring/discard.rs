@@ -3,7 +3,7 @@
 
 use super::RingOptions;
 use super::entry_maker::{EntryMaker, TransferEntry};
-use super::setup::{SetupFlags, build};
+use super::setup::{SetupFlags, builder};
 use crate::slot::Slot;
 use io_uring::{IoUring, Probe, opcode, squeue};
 use std::io;
@@ -31,7 +31,7 @@ pub(crate) fn probe_discard(fd: RawFd, iopoll: bool) -> io::Result<()> {
         ..RingOptions::default()
     };
     // A ring of its own, so that no completion is left in the worker's if a call fails.
-    let mut ring = build(2, options, SetupFlags::NONE)?;
+    let mut ring = builder(2, options, SetupFlags::NONE).build(2)?;
     if !knows_commands(&ring) {
         return Err(io::Error::from_raw_os_error(libc::EOPNOTSUPP));
     }

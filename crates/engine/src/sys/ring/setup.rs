@@ -1,7 +1,7 @@
 //! Setup of an io_uring.
 
 use crate::sys::ring_options::RingOptions;
-use io_uring::IoUring;
+use io_uring::{Builder, IoUring};
 use std::io;
 
 /// Setup flags of newer kernels.
@@ -37,18 +37,12 @@ impl SetupFlags {
 
 /// Creates and drops a small ring, to check whether this process may use io_uring.
 pub fn try_one() -> io::Result<()> {
-    build(2, RingOptions::default(), SetupFlags::NONE).map(drop)
+    let builder = builder(2, RingOptions::default(), SetupFlags::NONE);
+    builder.build(2).map(drop)
 }
 
-/// Creates a ring with as many of the newer kernels' flags as this kernel accepts.
-pub(super) fn build_newest(
-    entries: u32,
-    options: RingOptions,
-) -> io::Result<(IoUring, SetupFlags)> {
-    with_fallback(|flags| build(entries, options, flags))
-}
-
-fn with_fallback<T>(
+/// Calls `build` with as many of the newer kernels' flags as this kernel accepts.
+pub(super) fn with_fallback<T>(
     mut build: impl FnMut(SetupFlags) -> io::Result<T>,
 ) -> io::Result<(T, SetupFlags)> {
     let mut refusal = io::Error::from_raw_os_error(libc::EINVAL);
@@ -62,7 +56,8 @@ fn with_fallback<T>(
     Err(refusal)
 }
 
-pub(super) fn build(entries: u32, options: RingOptions, flags: SetupFlags) -> io::Result<IoUring> {
+/// The setup of a ring with these flags.
+pub(super) fn builder(entries: u32, options: RingOptions, flags: SetupFlags) -> Builder {
     let mut builder = IoUring::builder();
     // A slot is in flight once, so there is never a completion more than entries. The kernel's
     // default of twice as many touches twice the memory.
@@ -84,7 +79,7 @@ pub(super) fn build(entries: u32, options: RingOptions, flags: SetupFlags) -> io
             .setup_defer_taskrun()
             .setup_taskrun_flag();
     }
-    builder.build(entries)
+    builder
 }
 
 #[cfg(test)]
@@ -128,7 +123,9 @@ mod tests {
     #[test]
     fn completion_queue_has_as_many_entries_as_the_submission_queue() {
         for entries in [1, 4, 64] {
-            let (ring, _) = build_newest(entries, RingOptions::default()).unwrap();
+            let options = RingOptions::default();
+            let build = |flags| builder(entries, options, flags).build(entries);
+            let (ring, _) = with_fallback(build).unwrap();
             let parameters = ring.params();
             assert_eq!(parameters.sq_entries(), entries);
             assert_eq!(parameters.cq_entries(), entries);

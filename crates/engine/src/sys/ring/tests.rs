@@ -31,6 +31,11 @@ impl Fixture {
 
     /// A ring over a file of ones, whose calls use the index of its registered descriptor.
     fn registered() -> Fixture {
+        Fixture::with(RingOptions::default())
+    }
+
+    /// A ring with these options over a file of ones.
+    fn with(options: RingOptions) -> Fixture {
         let mut slots = vec![Slot::IDLE; DEPTH as usize];
         for slot in &mut slots {
             (slot.op, slot.len) = (Op::Read, BYTES as u32);
@@ -39,7 +44,7 @@ impl Fixture {
             slots: slots.into(),
             memory: IoMemory::map(DEPTH as usize, BYTES, 0, MemoryKind::Pages).unwrap(),
         };
-        let mut ring = Ring::new(DEPTH, RingOptions::default(), &slab.memory).unwrap();
+        let mut ring = Ring::new(DEPTH, options, &slab.memory).unwrap();
         let mut file = tempfile::tempfile().unwrap();
         std::io::Write::write_all(&mut file, &[1; BYTES]).unwrap();
         ring.set_files(&[file.as_raw_fd()], false).unwrap();
@@ -370,6 +375,98 @@ fn wait_features_are_named_if_the_kernel_has_them() {
         assert_eq!(ring.flags().contains(&name), is_known, "{name}");
         assert!(!plain.flags().contains(&name), "{name}");
     }
+}
+
+#[test]
+fn experiments_are_named_if_the_kernel_has_them() {
+    let none = RingOptions::default();
+    let waits = RingOptions {
+        registered_waits: true,
+        ..none
+    };
+    let hybrid = RingOptions {
+        hybrid_poll: true,
+        ..none
+    };
+    let polled = |options| RingOptions {
+        iopoll: true,
+        ..options
+    };
+    let names = |options, name| ring_with(options).flags().contains(&name);
+    // A feature of Linux 6.15. The others are those of 6.13.
+    if ring_with(none).ring.params().is_feature_no_iowait() {
+        assert!(names(waits, "registered_waits"));
+        assert!(names(polled(hybrid), "hybrid_poll"));
+    }
+    for options in [none, hybrid, polled(none), polled(waits)] {
+        for name in ["registered_waits", "hybrid_poll"] {
+            assert!(!names(options, name), "{name}: {options:?}");
+        }
+    }
+}
+
+#[test]
+fn registered_wait_ends_with_its_timeout_or_completions() {
+    let mut fixture = Fixture::with(RingOptions {
+        registered_waits: true,
+        ..RingOptions::default()
+    });
+    for milliseconds in [1, 20] {
+        let timeout = Duration::from_millis(milliseconds);
+        let start = Instant::now();
+        let waited = fixture.ring.descriptor.enter_within(0, 1, timeout);
+        assert_eq!(waited.unwrap_err().raw_os_error(), Some(libc::ETIME));
+        assert!(start.elapsed() >= timeout, "{timeout:?}");
+    }
+    fixture.submit(&[0, 1]);
+    let descriptor = &mut fixture.ring.descriptor;
+    descriptor
+        .enter_within(0, 2, Duration::from_secs(60))
+        .unwrap();
+    assert_eq!(fixture.reap(2).unwrap(), [0, 1]);
+}
+
+/// The kernel thread of a ring (SQPOLL) as the kernel names it.
+fn sqpoll_thread(ring: &Ring) -> String {
+    let path = format!("/proc/self/fdinfo/{}", ring.ring.as_raw_fd());
+    let deadline = Instant::now() + Duration::from_secs(10);
+    loop {
+        // While the thread works, the kernel leaves the line out or writes -1.
+        let text = std::fs::read_to_string(&path).unwrap();
+        let has_thread = |line: &&str| line.starts_with("SqThread:") && !line.ends_with("-1");
+        if let Some(line) = text.lines().find(has_thread) {
+            return line.to_owned();
+        }
+        assert!(Instant::now() < deadline, "{text}");
+    }
+}
+
+#[test]
+fn rings_of_one_job_share_a_kernel_thread() {
+    let options = RingOptions {
+        sqpoll: true,
+        shared_sqpoll: Some(1),
+        ..RingOptions::default()
+    };
+    let other = RingOptions {
+        shared_sqpoll: Some(2),
+        ..options
+    };
+    let shares = |fixture: &Fixture| fixture.ring.flags().contains(&"shared_sqpoll");
+    let [mut first, mut second, mut alone] = [options, options, other].map(Fixture::with);
+    assert_eq!([&first, &second, &alone].map(shares), [false, true, false]);
+    for fixture in [&mut first, &mut second, &mut alone] {
+        fixture.submit(&[0, 1]);
+        assert_eq!(fixture.reap(2).unwrap(), [0, 1]);
+    }
+    let thread = sqpoll_thread(&second.ring);
+    assert_eq!(sqpoll_thread(&first.ring), thread);
+    assert_ne!(sqpoll_thread(&alone.ring), thread);
+    drop(first);
+    second.submit(&[2]);
+    assert_eq!(second.reap(1).unwrap(), [2], "the thread remains");
+    let next = Fixture::with(options);
+    assert!(!shares(&next), "the ring that offered its thread is closed");
 }
 
 #[test]
