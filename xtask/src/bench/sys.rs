@@ -8,6 +8,7 @@
 
 pub(super) mod aio_calls;
 pub(super) mod child_usage;
+pub(super) mod rados_calls;
 pub(super) mod rbd_calls;
 
 use io_uring::{IoUring, opcode, squeue};

@@ -126,7 +126,8 @@ impl Drop for OpenBenchImage {
     }
 }
 
-fn checked(value: c_int, action: &'static str) -> Result<()> {
+/// Returns an error of this action if a function of Ceph returned a negative errno.
+pub(super) fn checked(value: c_int, action: &'static str) -> Result<()> {
     ensure!(value >= 0, "{action}: {}", Error::from_raw_os_error(-value));
     Ok(())
 }
