@@ -89,6 +89,59 @@ fn alone_1_waiting_pods_keep_their_client() {
     namespace.assert_clean();
 }
 
+/// A change of all nodes, which the words of kubectl undo on drop.
+struct ChangedNodes(&'static [&'static str]);
+
+impl ChangedNodes {
+    fn new(change: &[&str], undo: &'static [&'static str]) -> ChangedNodes {
+        let changed = ChangedNodes(undo);
+        kubectl(change);
+        changed
+    }
+}
+
+impl Drop for ChangedNodes {
+    fn drop(&mut self) {
+        kubectl(self.0);
+    }
+}
+
+#[test]
+#[ignore = "needs a cluster"]
+fn alone_1_cordoned_nodes_are_named_with_their_remedy() {
+    let namespace = TestNamespace::new("cordoned");
+    let words = format!("--claim-size 50m {JOB}");
+    let cordoned = ChangedNodes::new(&["cordon", "n1", "n2"], &["uncordon", "n1", "n2"]);
+    let (status, _, stderr) = run(namespace.fio("emptydir://", &words));
+    drop(cordoned);
+    assert_eq!(status, Some(3), "{stderr}");
+    assert!(stderr.contains("nodes n1, n2 are cordoned"), "{stderr}");
+    assert!(stderr.contains("kubectl uncordon n1 n2"), "{stderr}");
+    namespace.assert_clean();
+    let (status, _, stderr) = run(namespace.fio("emptydir://", &words));
+    assert_eq!(status, Some(0), "{stderr}");
+}
+
+#[test]
+#[ignore = "needs a cluster"]
+fn alone_1_taint_of_all_nodes_is_explained_and_tolerated() {
+    let namespace = TestNamespace::new("tainted");
+    let taint = ["taint", "nodes", "--all", "bench=alone:NoSchedule"];
+    let words = format!("--claim-size 50m {JOB}");
+    let tainted = ChangedNodes::new(&taint, &["taint", "nodes", "--all", "bench:NoSchedule-"]);
+    let (status, _, stderr) = run(namespace.fio("emptydir://", &words));
+    let tolerating = format!("--toleration bench {words}");
+    let (tolerated, _, said) = run(namespace.fio("emptydir://", &tolerating));
+    drop(tainted);
+    assert_eq!(status, Some(9), "{stderr}");
+    assert!(stderr.contains("untolerated taint"), "{stderr}");
+    // The scheduler names the taint before Kubernetes 1.34.2 only, so the list of nodes does.
+    let option = "--toleration bench=alone:NoSchedule";
+    assert!(stderr.contains(option), "{stderr}");
+    assert_eq!(tolerated, Some(0), "{said}");
+    namespace.assert_clean();
+}
+
 #[test]
 #[ignore = "needs a cluster"]
 fn alone_2_dead_node_is_named_with_its_leftovers() {

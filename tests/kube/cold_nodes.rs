@@ -1,6 +1,7 @@
 //! Caches of nodes that are dropped before the jobs start.
 
-use super::{JOB, TestNamespace, run};
+use super::{IMAGE, JOB, TestNamespace, run};
+use iosonde_e2e::Scratch;
 use serde_json::Value;
 
 #[test]
@@ -36,5 +37,29 @@ fn restricted_namespace_refuses_to_drop_caches_of_nodes() {
     let (status, stdout, stderr) = run(namespace.fio("sc://local-path", &words));
     assert_ne!(status, Some(0), "{stdout}");
     assert!(!stderr.contains("panicked"), "{stderr}");
+    namespace.assert_clean();
+}
+
+#[test]
+#[ignore = "needs a cluster"]
+fn k8s_fio_drops_the_caches_of_nodes() {
+    let namespace = TestNamespace::new("cold-classes");
+    let job = "[t]\nrw=randread\nbs=4k\nsize=16m\nruntime=1\ntime_based\n";
+    let scratch = Scratch::shared();
+    let file = scratch.write("job.fio", job);
+    let line = format!(
+        "k8s fio -s local-path -z 50Mi -f {} -i {IMAGE} -n {} --cold node -o json",
+        file.display(),
+        namespace.name
+    );
+    let (status, stdout, stderr) = run(namespace.command(&line));
+    assert_eq!(status, Some(0), "{stderr}");
+    assert!(stderr.contains("privileged"), "{stderr}");
+    let result: Value = serde_json::from_str(&stdout).expect("a document of each class");
+    let caches = &result[0]["fio"]["iosonde"]["caches"];
+    assert_eq!(caches[1]["layer"], "node", "{caches}");
+    assert_eq!(caches[1]["state"], "cold", "{caches}");
+    let verdicts = result[0]["verdicts"].to_string();
+    assert!(verdicts.contains("caches: "), "{verdicts}");
     namespace.assert_clean();
 }

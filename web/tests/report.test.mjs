@@ -462,6 +462,30 @@ test('500 runs open at once: what is out of sight is drawn later', async (contex
   await close();
 });
 
+test('first chart of a probe is drawn in under 300 ms', async (context) => {
+  const isFull = process.env.IOSONDE_TEST_FULL === 'yes';
+  const { page, trouble, close } = await open(made.probe);
+  await page.addInitScript(() => {
+    const poll = () => {
+      if (document.querySelector('.canvas svg path')) window.firstChartMs = performance.now();
+      else requestAnimationFrame(poll);
+    };
+    requestAnimationFrame(poll);
+  });
+  const times = [];
+  for (let load = 0; load < (isFull ? 7 : 1); load += 1) {
+    await page.reload();
+    const found = await page.waitForFunction(() => window.firstChartMs);
+    times.push(await found.jsonValue());
+  }
+  times.sort((a, b) => a - b);
+  const median = times[Math.floor(times.length / 2)];
+  context.diagnostic(`first chart of a probe: ${times.map((ms) => ms.toFixed(0)).join(', ')} ms`);
+  if (isFull) assert.ok(median < 300, `${median} ms`);
+  assert.deepEqual(trouble, []);
+  await close();
+});
+
 test('the built page carries no address to load from', () => {
   const page = readFileSync(new URL('../dist/report.html', import.meta.url), 'utf8');
   assert.ok(page.slice(0, 1024).includes('<meta charset="utf-8">'), 'browsers look no further');

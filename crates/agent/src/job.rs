@@ -92,7 +92,7 @@ pub(crate) fn run(words: &[OsString]) -> Result<(), AgentFailure> {
         }
     };
     if options.stay {
-        wait_for_end(&interrupt, REMINDER, &mut || {
+        repeat_until_interrupted(&interrupt, REMINDER, &mut || {
             // A closed standard output is ignored.
             let _ = print(&format!("{LOG_END_MARK}\n"));
         });
@@ -102,7 +102,7 @@ pub(crate) fn run(words: &[OsString]) -> Result<(), AgentFailure> {
 
 /// Waits for a signal, or the deadline of the Job. Repeats the end marker at the interval `every`:
 /// the kubelet rotates the log.
-fn wait_for_end(interrupt: &Interrupt, every: Duration, remind: &mut dyn FnMut()) {
+fn repeat_until_interrupted(interrupt: &Interrupt, every: Duration, remind: &mut dyn FnMut()) {
     let mut reminded = Instant::now();
     while !interrupt.is_requested() {
         thread::sleep(every.min(Duration::from_millis(100)));
@@ -339,7 +339,7 @@ mod tests {
     fn staying_pod_repeats_its_reminder_until_interrupted() {
         let interrupt = Interrupt::default();
         let mut reminders = 0;
-        wait_for_end(&interrupt, Duration::from_millis(1), &mut || {
+        repeat_until_interrupted(&interrupt, Duration::from_millis(1), &mut || {
             reminders += 1;
             if reminders == 3 {
                 interrupt.request();

@@ -2,6 +2,7 @@
 
 use crate::access::connect;
 use crate::error::CephError;
+use crate::image_name::ImageName;
 use crate::image_users::other_users;
 use crate::sys::rbd::Image;
 use iosonde_job::plan::CephAccess;
@@ -25,23 +26,20 @@ pub struct ImageFacts {
 ///
 /// # Errors
 /// A cluster that cannot be reached, a missing pool or image, or an image that cannot be read.
-pub fn read_image_facts(
-    pool: &str,
-    image: &str,
-    access: &CephAccess,
-) -> Result<ImageFacts, RunError> {
-    let uri = format!("rbd://{pool}/{image}");
+pub fn read_image_facts(name: &ImageName, access: &CephAccess) -> Result<ImageFacts, RunError> {
+    let uri = name.uri();
     let failed = |error: CephError| error.on(&uri);
     let cluster = connect(access).map_err(failed)?;
     let fsid = cluster.fsid().map_err(failed)?;
-    let objects = cluster.pool(pool, None).map_err(failed)?;
-    let opened = Image::open(&objects, image, false).map_err(failed)?;
+    let objects = cluster.pool(&name.pool, name.namespace.as_deref());
+    let objects = objects.map_err(failed)?;
+    let opened = Image::open(&objects, &name.image, false).map_err(failed)?;
     let bytes = opened.size_bytes().map_err(failed)?;
     let written = opened.written(0..bytes).map_err(failed)?;
     let users = other_users(&opened).map_err(failed)?;
     let signatures = signature::probe(&opened, bytes).map_err(|error| {
         let cause = WriteRefusal::ImageInUse {
-            image: format!("{pool}/{image}"),
+            image: name.to_string(),
             users: Vec::new(),
             contents: vec![ImageContent::Unreadable {
                 error: error.to_string(),

@@ -69,7 +69,7 @@ impl ImageRanges {
     fn open(ceph: &Ceph) -> Result<ImageRanges, RunError> {
         let image = open_image(ceph, false)?;
         let whole = |image: &Image| image.written(0..image.size_bytes()?);
-        let written = whole(&image).map_err(|error| error.on(&image_name(ceph)))?;
+        let written = whole(&image).map_err(|error| error.on(&image_uri(ceph)))?;
         Ok(ImageRanges {
             ceph: ceph.clone(),
             image,
@@ -95,7 +95,7 @@ impl ImageRanges {
     ) -> Result<(), RunError> {
         if changes_data(job) {
             self.refuse_snapshot(0)?;
-            self.make_writable(policy.agreement(&image_name(&self.ceph), job))?;
+            self.make_writable(policy.agreement(&image_uri(&self.ceph), job))?;
             self.changed.extend(files.files.iter().map(region));
             self.changed = sorted(&self.changed);
         }
@@ -113,7 +113,7 @@ impl ImageRanges {
         if !needs_data(job) {
             return Ok(());
         }
-        let uri = image_name(&self.ceph);
+        let uri = image_uri(&self.ceph);
         let agreement = policy.agreement(&uri, job);
         let mut missing = self.missing.clone();
         for file in &files.files {
@@ -173,13 +173,13 @@ impl ImageRanges {
         }
         let cause = CephProblem::ReadOnlySnapshot { missing_bytes };
         Err(RunError::unusable_target(
-            image_name(&self.ceph),
+            image_uri(&self.ceph),
             cause.into(),
         ))
     }
 
     fn refuse_obstacles(&self, agreement: Agreement) -> Result<(), RunError> {
-        let uri = image_name(&self.ceph);
+        let uri = image_uri(&self.ceph);
         let (mut users, mut contents) = (Vec::new(), Vec::new());
         if agreement < Agreement::InUse {
             users = other_users(&self.image).map_err(|error| error.on(&uri))?;
@@ -202,7 +202,7 @@ impl ImageRanges {
     /// Signatures found on the image.
     fn contents(&self) -> Result<Vec<ImageContent>, RunError> {
         let size = self.image.size_bytes();
-        let size = size.map_err(|error| error.on(&image_name(&self.ceph)))?;
+        let size = size.map_err(|error| error.on(&image_uri(&self.ceph)))?;
         Ok(match signature::probe(&self.image, size) {
             Ok(marks) => (marks.iter())
                 .map(|mark| ImageContent::Signature {
@@ -231,7 +231,7 @@ impl ImageRanges {
         }
         let gaps: Vec<Gap> = self.missing.iter().map(|gap| (0, gap.clone())).collect();
         let mut backend = RbdBackend::new(&self.image, fill::depth(), false).draining_on(interrupt);
-        let uri = image_name(&self.ceph);
+        let uri = image_uri(&self.ceph);
         fill::fill_gaps(&mut backend, &gaps, interrupt, written)
             .map_err(|error| error.into_error(|_| uri.clone()))?;
         self.image.flush().map_err(|error| {
@@ -270,7 +270,7 @@ pub(crate) fn close_images(
             let cause = CephProblem::ImagesNotClosed {
                 image: image_path(first),
             };
-            let uris: Vec<String> = left.iter().map(image_name).collect();
+            let uris: Vec<String> = left.iter().map(image_uri).collect();
             Err(RunError::unusable_target(uris.join(", "), cause.into()))
         }
     }
@@ -299,7 +299,7 @@ fn close_all(images: Vec<ImageRanges>, interrupt: &Arc<Interrupt>) -> bool {
     thread.join().is_ok()
 }
 
-fn image_name(ceph: &Ceph) -> String {
+fn image_uri(ceph: &Ceph) -> String {
     target_uri(Engine::Rbd, ceph, ceph.image.as_deref())
 }
 

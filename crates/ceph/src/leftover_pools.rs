@@ -35,17 +35,57 @@ pub fn remove_leftover_pools(access: &CephAccess) -> Result<LeftoverPools, RunEr
     let pools = all_pools(&cluster).map_err(failed)?;
     let mut leftovers = LeftoverPools::default();
     for (pool, facts) in made_pools(&pools) {
-        let owner = find_owner(&cluster, &pool).map_err(|error| error.on(&pool_uri(&pool)))?;
-        match owner {
-            PoolOwner::Unknown => leftovers.unknown.push(pool),
-            PoolOwner::Gone if !has_client_io(&cluster, &pool)? => {
-                delete_or_name(&cluster, &pool, facts.rule.as_deref())?;
-                leftovers.removed.push(pool);
-            }
-            PoolOwner::Alive | PoolOwner::Gone => leftovers.in_use.push(pool),
+        match skip_missing_pool(remove_if_left(&cluster, &pool, &facts))? {
+            PoolOutcome::Removed => leftovers.removed.push(pool),
+            PoolOutcome::InUse => leftovers.in_use.push(pool),
+            PoolOutcome::Unknown => leftovers.unknown.push(pool),
+            PoolOutcome::Missing => {}
         }
     }
     Ok(leftovers)
+}
+
+/// State of a pool that `--make-pool` made, after [`remove_if_left`].
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum PoolOutcome {
+    /// Its owner was gone, and it was removed.
+    Removed,
+    /// It is in use.
+    InUse,
+    /// It names no owner.
+    Unknown,
+    /// Another client has removed it since the pools were listed.
+    Missing,
+}
+
+/// Removes a pool that `--make-pool` made if its owner is gone.
+fn remove_if_left(
+    cluster: &RadosCluster,
+    pool: &str,
+    facts: &PoolFacts,
+) -> Result<PoolOutcome, RunError> {
+    let failed = |error: CephError| error.on(&pool_uri(pool));
+    match find_owner(cluster, pool).map_err(failed)? {
+        // A removed pool has no object of an owner either.
+        PoolOwner::Unknown => match pool_facts(cluster, pool).map_err(failed)? {
+            Some(_) => Ok(PoolOutcome::Unknown),
+            None => Ok(PoolOutcome::Missing),
+        },
+        PoolOwner::Gone if !has_client_io(cluster, pool)? => {
+            delete_or_name(cluster, pool, facts.rule.as_deref())?;
+            Ok(PoolOutcome::Removed)
+        }
+        PoolOwner::Alive | PoolOwner::Gone => Ok(PoolOutcome::InUse),
+    }
+}
+
+/// A pool that another client removes meanwhile is no error: its run may end, or a second
+/// `cleanup` may be faster.
+fn skip_missing_pool(outcome: Result<PoolOutcome, RunError>) -> Result<PoolOutcome, RunError> {
+    match outcome {
+        Err(error) if error.errno() == Some(libc::ENOENT) => Ok(PoolOutcome::Missing),
+        other => other,
+    }
 }
 
 /// Removes a pool that a killed run made. Returns whether the pool names no owner: its run was
@@ -118,6 +158,24 @@ fn has_client_io(cluster: &RadosCluster, pool: &str) -> Result<bool, RunError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn pool_that_is_removed_meanwhile_is_skipped() {
+        let failed = |action, errno| {
+            let call = CephError::Call {
+                action,
+                errno,
+                said: String::new(),
+            };
+            skip_missing_pool(Err(call.on("rados://made")))
+        };
+        let open = || CephAction::OpenPool("made".to_owned());
+        assert_eq!(failed(open(), libc::ENOENT), Ok(PoolOutcome::Missing));
+        assert!(failed(open(), libc::EPERM).is_err());
+        assert!(failed(CephAction::Connect, libc::ETIMEDOUT).is_err());
+        let removed = skip_missing_pool(Ok(PoolOutcome::Removed));
+        assert_eq!(removed, Ok(PoolOutcome::Removed));
+    }
 
     #[test]
     fn made_pools_are_those_with_the_number_of_a_run() {

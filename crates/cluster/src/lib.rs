@@ -31,6 +31,7 @@ mod namespace;
 mod node_network;
 mod node_readiness;
 mod node_session;
+mod node_taints;
 mod node_watch;
 mod object_removal;
 mod object_watch;

@@ -145,7 +145,7 @@ pub(crate) async fn leave(
             resource,
             error,
         };
-        left_namespace_error(name, request.condition())
+        namespace_not_removed(name, request.condition())
     };
     let begun = Instant::now();
     let mut waited_for = own.map(str::to_owned);
@@ -169,7 +169,7 @@ pub(crate) async fn leave(
             Ok(Some(Inhabitant::Run)) => return Ok(false),
             Ok(Some(Inhabitant::Other { kind, name: other })) => {
                 let condition = FailureCondition::ForeignObject { kind, name: other };
-                return Err(left_namespace_error(name, condition));
+                return Err(namespace_not_removed(name, condition));
             }
             Ok(None) => {}
             Err(error) => {
@@ -187,7 +187,7 @@ pub(crate) async fn leave(
             let entered = Instant::now();
             while entered.elapsed() < ENTRY {
                 if !is_wanted() {
-                    return Err(left_namespace_error(name, FailureCondition::OtherRun));
+                    return Err(namespace_not_removed(name, FailureCondition::OtherRun));
                 }
                 tokio::time::sleep(POLL_INTERVAL).await;
             }
@@ -260,7 +260,7 @@ async fn wait_until_gone(
         }
         if !is_wanted() {
             let object = RemainingObject::Namespace;
-            return Err(left_namespace_error(
+            return Err(namespace_not_removed(
                 name,
                 FailureCondition::RemovalInterrupted { object },
             ));
@@ -270,7 +270,7 @@ async fn wait_until_gone(
                 object: RemainingObject::Namespace,
                 seconds: Some(REMOVAL.as_secs()),
             };
-            return Err(left_namespace_error(name, condition));
+            return Err(namespace_not_removed(name, condition));
         }
         tokio::time::sleep(POLL_INTERVAL).await;
     }
@@ -402,7 +402,7 @@ where
     Ok(list.items.into_iter().map(|one| one.metadata).collect())
 }
 
-fn left_namespace_error(name: &str, condition: FailureCondition) -> RunError {
+fn namespace_not_removed(name: &str, condition: FailureCondition) -> RunError {
     let object = FailedObject::Namespace {
         name: name.to_owned(),
         is_made_for_runs: true,

@@ -70,10 +70,7 @@ impl RunObjects {
                     if is_silent && queue.has_advanced(self, observed).await {
                         problem_duration = ProblemDuration::default();
                     } else if is_over {
-                        return Err(RunError::not_ready(
-                            FailedObject::only_pod(),
-                            problem.condition,
-                        ));
+                        return Err(self.explained_failure(problem, observed).await);
                     }
                     problem_in_words(&problem)
                 }
@@ -85,16 +82,21 @@ impl RunObjects {
             }
             (watch.tell)(SetupEvent::Waiting(&waits_for));
         }
-        let wait = match observed_pods.map(|observed| judge_all(&observed, pods)) {
+        let observed = observed_pods.as_deref();
+        let wait = match observed.map(|observed| judge_all(observed, pods)) {
             Some(PodState::Waiting(wait)) => wait,
             _ => AwaitedStep::ClusterAnswer.into(),
         };
         let late = || too_late(timeout, wait);
         let problem = problem_duration.last().unwrap_or_else(late);
-        Err(RunError::not_ready(
-            FailedObject::only_pod(),
-            problem.condition,
-        ))
+        let observed = observed.unwrap_or_default();
+        Err(self.explained_failure(problem, observed).await)
+    }
+
+    /// Returns the error for a problem that ends the wait.
+    async fn explained_failure(&self, problem: PodProblem, observed: &[ObservedPod]) -> RunError {
+        let condition = self.with_tolerations(problem.condition, observed).await;
+        RunError::not_ready(FailedObject::only_pod(), condition)
     }
 }
 

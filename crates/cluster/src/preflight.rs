@@ -17,7 +17,7 @@ mod volume;
 pub(crate) use claim_users::refuse_other_users;
 pub(crate) use ephemeral_storage::allocatable_ephemeral_bytes;
 pub(crate) use namespace_rights::judge_new_namespace;
-pub(crate) use node_checks::{is_ready, is_usable, label, node_labels};
+pub(crate) use node_checks::{is_ready, is_usable, label, node_labels, untolerated_taints};
 pub(crate) use rights_review::{in_words, missing};
 pub(crate) use run_rights::{
     RIGHTS, judge_rights_in_pods, judge_rights_on_pods, judge_rights_to_attach, rights_of_run,

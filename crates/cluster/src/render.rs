@@ -174,7 +174,7 @@ impl Rendering<'_> {
         if !data.is_empty() {
             parts.push(manifest_yaml(&config_map(&spec, data))?);
         }
-        parts.push(manifest_yaml(&collect_role(&spec, self.form()))?);
+        parts.push(manifest_yaml(&role_for_collect(&spec, self.form()))?);
         if let Some(claim) = spec.only_claim(None) {
             parts.push(manifest_yaml(&claim)?);
         }
@@ -216,7 +216,7 @@ fn config_map(spec: &RunSpec<'_>, data: BTreeMap<String, String>) -> ConfigMap {
 }
 
 /// Returns the role with the permissions that `collect` needs. The pods need none.
-fn collect_role(spec: &RunSpec<'_>, form: Form) -> Role {
+fn role_for_collect(spec: &RunSpec<'_>, form: Form) -> Role {
     let rule_of = |group: &str, resource: &str, verbs: &[&str]| PolicyRule {
         api_groups: Some(vec![group.to_owned()]),
         resources: Some(vec![resource.to_owned()]),

@@ -408,7 +408,7 @@ fn taints(node: &Node) -> Vec<String> {
 }
 
 /// Formats bytes in the notation of Kubernetes.
-pub fn kubernetes_size(bytes: u64) -> String {
+pub fn kubernetes_quantity(bytes: u64) -> String {
     // Rounded down, since sizes of node disks are rarely round and only the magnitude matters.
     let rounded = if bytes > 10 << 30 {
         bytes >> 30 << 30

@@ -48,7 +48,7 @@ impl Store {
         let wrong = |error: rusqlite::Error| StoreError::sqlite(path, &error);
         let mut connection = connect(path, OpenFlags::SQLITE_OPEN_CREATE).map_err(wrong)?;
         refuse_other_databases(&connection, path)?;
-        if file_bytes(path) <= CHECKED_BYTES {
+        if file_size_bytes(path) <= CHECKED_BYTES {
             quick_check(&connection, path)?;
         }
         // Write-ahead logging needs shared memory, which hosts do not have.
@@ -141,7 +141,7 @@ fn refuse_other_files(place: &HistoryPath) -> Result<(), StoreError> {
     }
 }
 
-fn file_bytes(path: &Path) -> u64 {
+fn file_size_bytes(path: &Path) -> u64 {
     std::fs::metadata(path).map_or(0, |facts| facts.len())
 }
 

@@ -21,7 +21,7 @@ const LABELS_AND_FACTS: &str = "SELECT key || '=' || value AS text FROM label \
      UNION SELECT key || '=' || value FROM fact ORDER BY text";
 
 /// Returns how far a name counts back: 0 for `latest`, 2 for `latest~2`, 1 for `latest~`.
-fn count_back(word: &str) -> Option<usize> {
+fn parse_latest_offset(word: &str) -> Option<usize> {
     let rest = word.to_ascii_lowercase();
     match rest.strip_prefix(LATEST)?.strip_prefix('~') {
         Some("") => Some(1),
@@ -32,7 +32,7 @@ fn count_back(word: &str) -> Option<usize> {
 
 /// Whether a name counts from the end of the list.
 pub fn is_from_the_end(word: &str) -> bool {
-    count_back(word).is_some()
+    parse_latest_offset(word).is_some()
 }
 
 /// Returns the candidates most similar to an unknown name, the nearest first.
@@ -52,7 +52,7 @@ fn similar_names<'a>(word: &str, candidates: impl IntoIterator<Item = &'a str>) 
 impl Store {
     /// Returns the id that a prefix or a position from the end names.
     pub fn find(&self, name: &str) -> Result<String, StoreError> {
-        match count_back(name) {
+        match parse_latest_offset(name) {
             Some(back) => self.counted_back(name, back),
             None => self.begins(name),
         }
@@ -149,11 +149,11 @@ mod tests {
 
     #[test]
     fn latest_reference_parses_count_back() {
-        assert_eq!(count_back("latest"), Some(0));
-        assert_eq!(count_back("LATEST~12"), Some(12));
-        assert_eq!(count_back("latest~"), Some(1));
+        assert_eq!(parse_latest_offset("latest"), Some(0));
+        assert_eq!(parse_latest_offset("LATEST~12"), Some(12));
+        assert_eq!(parse_latest_offset("latest~"), Some(1));
         for other in ["latest~x", "latest1", "late", "latest~-1", "3fa9c1", ""] {
-            assert_eq!(count_back(other), None, "{other}");
+            assert_eq!(parse_latest_offset(other), None, "{other}");
         }
     }
 

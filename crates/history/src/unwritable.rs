@@ -41,7 +41,7 @@ fn frozen(path: &Path) -> rusqlite::Result<Connection> {
     let flags = OpenFlags::SQLITE_OPEN_READ_ONLY
         | OpenFlags::SQLITE_OPEN_NO_MUTEX
         | OpenFlags::SQLITE_OPEN_URI;
-    let connection = Connection::open_with_flags(database_uri(path), flags)?;
+    let connection = Connection::open_with_flags(immutable_database_uri(path), flags)?;
     schema::version(&connection)?;
     Ok(connection)
 }
@@ -53,7 +53,7 @@ fn has_log(path: &Path) -> bool {
     std::fs::metadata(PathBuf::from(log)).is_ok_and(|facts| facts.len() > 0)
 }
 
-fn database_uri(path: &Path) -> String {
+fn immutable_database_uri(path: &Path) -> String {
     let mut uri = "file:".to_owned();
     for byte in path.as_os_str().as_bytes() {
         match byte {
@@ -74,7 +74,7 @@ mod tests {
     fn uri_escapes_special_characters_of_path() {
         let path = Path::new("/a b/50%?x#/h.db");
         assert_eq!(
-            database_uri(path),
+            immutable_database_uri(path),
             "file:/a%20b/50%25%3fx%23/h.db?immutable=1"
         );
     }

@@ -115,7 +115,7 @@ pub(crate) enum CliCommand {
     /// `fio` behaves as `iosonde fio`. The options that store the result, --label, --store and
     /// --no-save, are those of `iosonde probe` and precede the word fio:
     /// `iosonde --label disk=new fio job.fio`.
-    #[command(disable_help_flag = true)]
+    #[command(after_help = FIO_EXAMPLES, disable_help_flag = true)]
     Fio {
         /// fio's command line
         #[arg(
@@ -147,8 +147,10 @@ pub(crate) enum CliCommand {
     )]
     Doctor(DoctorArgs),
     /// Measure storage classes of a Kubernetes cluster, with kubestr's flags
+    #[command(after_help = K8S_EXAMPLES)]
     K8s(K8sArgs),
     /// Benchmark a Ceph pool, with the command line of `rados bench`
+    #[command(after_help = RADOS_EXAMPLES)]
     #[cfg_attr(
         not(feature = "ceph"),
         command(
@@ -158,6 +160,7 @@ pub(crate) enum CliCommand {
     )]
     Rados(RadosArgs),
     /// Benchmark an image of a Ceph pool, with the command line of `rbd bench`
+    #[command(after_help = RBD_EXAMPLES)]
     #[cfg_attr(
         not(feature = "ceph"),
         command(
@@ -210,6 +213,12 @@ pub(crate) enum CliCommand {
         directory: Option<PathBuf>,
     },
 }
+
+const FIO_EXAMPLES: &str = "\
+Examples:
+  iosonde fio job.fio                           an unchanged job file
+  iosonde fio --name=t --rw=randread --bs=4k --size=1g --direct=1 --runtime=10
+  iosonde fio --target sc://fast job.fio        in a pod, on a volume of a storage class";
 
 const COMPLETIONS_EXAMPLES: &str = "\
 Examples:

@@ -13,6 +13,7 @@ pub(crate) mod doctor;
 mod embedded_agents;
 mod expect;
 pub(crate) mod export;
+mod file_name_uris;
 pub(crate) mod fio;
 pub(crate) mod import;
 pub(crate) mod k8s;

@@ -122,7 +122,7 @@ impl FromStr for TargetUri {
                 rados(rest).ok_or_else(|| form("rados://POOL or rados://POOL/NAMESPACE"))
             }
             TargetScheme::Rbd => parse_rbd(rest).ok_or_else(|| form(RBD_FORM)),
-            TargetScheme::StorageClass => image_name(rest)
+            TargetScheme::StorageClass => parse_name_part(rest)
                 .map(TargetUri::StorageClass)
                 .ok_or_else(|| form("sc://CLASS")),
             TargetScheme::Claim => {
@@ -134,7 +134,7 @@ impl FromStr for TargetUri {
                 Ok(TargetUri::HostPath(rest.to_owned()))
             }
             TargetScheme::HostPath => Err(form("hostpath:///PATH, an absolute path of the node")),
-            TargetScheme::Ephemeral => image_name(rest)
+            TargetScheme::Ephemeral => parse_name_part(rest)
                 .map(TargetUri::Ephemeral)
                 .ok_or_else(|| form("ephemeral://CLASS")),
             TargetScheme::Pods => parse_pods(rest).ok_or_else(|| form(PODS_FORM)),
@@ -145,17 +145,17 @@ impl FromStr for TargetUri {
     }
 }
 
-fn image_name(text: &str) -> Option<String> {
+fn parse_name_part(text: &str) -> Option<String> {
     (!text.is_empty() && !text.contains('/')).then(|| text.to_owned())
 }
 
 fn rados(rest: &str) -> Option<TargetUri> {
     let (pool, namespace) = match rest.split_once('/') {
-        Some((pool, namespace)) => (pool, Some(image_name(namespace)?)),
+        Some((pool, namespace)) => (pool, Some(parse_name_part(namespace)?)),
         None => (rest, None),
     };
     Some(TargetUri::Rados {
-        pool: image_name(pool)?,
+        pool: parse_name_part(pool)?,
         namespace,
     })
 }
@@ -163,28 +163,24 @@ fn rados(rest: &str) -> Option<TargetUri> {
 fn parse_rbd(rest: &str) -> Option<TargetUri> {
     let (pool, image) = rest.split_once('/')?;
     let (namespace, image) = match image.split_once('/') {
-        Some((namespace, image)) => (Some(image_name(namespace)?), image),
+        Some((namespace, image)) => (Some(parse_name_part(namespace)?), image),
         None => (None, image),
     };
-    // A requested image, `?size=SIZE`, is made outside of namespaces.
-    if namespace.is_some() && image.starts_with('?') {
-        return None;
-    }
     Some(TargetUri::Rbd {
-        pool: image_name(pool)?,
+        pool: parse_name_part(pool)?,
         namespace,
-        image: image_name(image)?,
+        image: parse_name_part(image)?,
     })
 }
 
 fn claim(rest: &str) -> Option<TargetUri> {
     let (namespace, claim) = match rest.split_once('/') {
-        Some((namespace, claim)) => (Some(image_name(namespace)?), claim),
+        Some((namespace, claim)) => (Some(parse_name_part(namespace)?), claim),
         None => (None, rest),
     };
     Some(TargetUri::Claim {
         namespace,
-        name: image_name(claim)?,
+        name: parse_name_part(claim)?,
     })
 }
 
@@ -261,6 +257,7 @@ mod tests {
             "rados://pool/ns",
             "rbd://pool/image",
             "rbd://pool/ns/image@snapshot",
+            "rbd://pool/ns/?size=1g",
             "sc://fast",
             "pvc://data",
             "pvc://prod/data",
@@ -286,7 +283,6 @@ mod tests {
             ("rbd://pool//image", RBD_FORM),
             ("rbd://pool/ns/", RBD_FORM),
             ("rbd://pool/a/b/c", RBD_FORM),
-            ("rbd://pool/ns/?size=1g", RBD_FORM),
             ("sc://", "sc://CLASS"),
             (
                 "hostpath://mnt",

@@ -148,15 +148,12 @@ impl LimitsError {
                 format!("the oldest limits in the file date from {oldest}")
             }
             LimitsError::Missing { parameter, .. } => match *parameter {
-                "size" => {
-                    "add the size, e.g. size=375GiB (`iosonde limits`: --size 375GiB)".to_owned()
-                }
+                "size" => "add the size, e.g. size=375GiB".to_owned(),
                 "machine" => {
-                    "add the machine type, e.g. machine=n1-standard-8, or its family and vcpus \
-                     (`iosonde limits`: --machine, --vcpus)"
+                    "add the machine type, e.g. machine=n1-standard-8, or its family and vcpus"
                         .to_owned()
                 }
-                parameter => format!("add {parameter}= (`iosonde limits`: --{parameter})"),
+                parameter => format!("add {parameter}="),
             },
             LimitsError::OutOfRange { offered, .. } => format!("available: {offered}"),
             LimitsError::NotChosen { .. } => "omit this option".to_owned(),

@@ -18,13 +18,13 @@ pub fn access(target: &TargetInfo) -> TargetAccess {
     let path = target.path.as_path();
     match target.kind {
         PathKind::Directory => check_directory(path),
-        PathKind::File => check_data(path, error_text(open_path(path, OFlags::WRONLY))),
+        PathKind::File => check_data(path, error_text(try_open(path, OFlags::WRONLY))),
         PathKind::BlockDevice => check_data(path, error_text(permission(path))),
         _ => TargetAccess::default(),
     }
 }
 
-fn open_path(path: &Path, flags: OFlags) -> Result<(), Errno> {
+fn try_open(path: &Path, flags: OFlags) -> Result<(), Errno> {
     open_file(path, flags).map(drop)
 }
 
@@ -40,7 +40,7 @@ fn error_text(result: Result<(), Errno>) -> Option<String> {
 /// Tests a directory with an unnamed file (`O_TMPFILE`), which disappears when it is closed.
 fn check_directory(path: &Path) -> TargetAccess {
     let nameless = TMPFILE | OFlags::RDWR;
-    let made = open_path(path, nameless);
+    let made = try_open(path, nameless);
     // File systems without `O_TMPFILE`, mostly network file systems: access(2) instead.
     let unknown = matches!(
         made,
@@ -54,7 +54,7 @@ fn check_directory(path: &Path) -> TargetAccess {
     };
     let atomic_writes = opened.ok().and_then(limits_of_open_file);
     let written = if unknown { permission(path) } else { made };
-    let read = open_path(path, OFlags::RDONLY | OFlags::DIRECTORY);
+    let read = try_open(path, OFlags::RDONLY | OFlags::DIRECTORY);
     TargetAccess {
         read_error: error_text(read),
         read_errno: read.err().map(Errno::raw_os_error),
@@ -72,8 +72,8 @@ fn permission(path: &Path) -> Result<(), Errno> {
 }
 
 fn check_data(path: &Path, write_error: Option<String>) -> TargetAccess {
-    let read = open_path(path, OFlags::RDONLY);
-    let direct = match open_path(path, OFlags::RDONLY | DIRECT) {
+    let read = try_open(path, OFlags::RDONLY);
+    let direct = match try_open(path, OFlags::RDONLY | DIRECT) {
         Ok(()) => Some(true),
         Err(Errno::INVAL) if read.is_ok() => Some(false),
         Err(_) => None,

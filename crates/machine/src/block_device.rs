@@ -154,7 +154,7 @@ pub fn describe(system: &System, node: &BlockDevice) -> DeviceInfo {
         rbd: mapped_image(system, node, kind),
         backing_file: node.backing_file(system),
         direct_io: system.flag(dir.join("loop/dio")),
-        thin: thin_provisioning(system, node, kind),
+        thin: is_thin_provisioned(system, node, kind),
         link: pcie_link(system, dir, kind),
         numa_node: numa_node(system, dir, kind),
         queue: if partition {
@@ -351,7 +351,7 @@ pub(super) fn mapped_image(
 }
 
 /// Whether a device is thinly provisioned. SCSI disks report it; LVM's volumes have a pool.
-fn thin_provisioning(system: &System, node: &BlockDevice, kind: DeviceKind) -> Option<bool> {
+fn is_thin_provisioned(system: &System, node: &BlockDevice, kind: DeviceKind) -> Option<bool> {
     match kind {
         DeviceKind::Lvm => {
             let uuids = node.slaves(system).into_iter();

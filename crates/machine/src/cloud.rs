@@ -115,7 +115,7 @@ fn facts_from_instance_data(text: &str) -> CloudFacts {
     let at = |pointers: &[&str]| {
         pointers
             .iter()
-            .find_map(|pointer| named_value(data.pointer(pointer)?))
+            .find_map(|pointer| disclosed_text(data.pointer(pointer)?))
     };
     let cloud = at(&["/v1/cloud_name", "/v1/cloud-name"]);
     CloudFacts {
@@ -137,7 +137,7 @@ fn facts_from_instance_data(text: &str) -> CloudFacts {
     }
 }
 
-fn named_value(value: &Value) -> Option<String> {
+fn disclosed_text(value: &Value) -> Option<String> {
     let text = value.as_str()?.trim();
     let hidden = text.is_empty() || text.starts_with("redacted") || text == "n/a";
     (!hidden).then(|| text.to_owned())

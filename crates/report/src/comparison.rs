@@ -16,10 +16,9 @@ use crate::markdown_table::markdown_table;
 use crate::text_style::{TextRole, TextStyle};
 use crate::text_table::TableColumn::{Left, Right};
 use crate::text_table::{
-    UNBROKEN_BLANK, aligned_columns, fill_table, hide_columns, plain, render, right, set_gap,
+    aligned_columns, column_widths, columns, fill_table, hidden_columns, plain, render, set_gap,
     wrapped,
 };
-use comfy_table::Cell;
 use iosonde_job::escape_control_characters;
 use iosonde_result::compare::{
     ComparedSide, Comparison, ComparisonRow, ComparisonVerdict, Measure, ResultSpread,
@@ -139,45 +138,19 @@ impl<'a> ComparisonDocument<'a> {
     }
 
     fn rows(&self, rows: &[ComparisonRow], ratios: RatioNotation, style: TextStyle) -> String {
-        let mut table = plain();
-        let head = ["A", "B", ratios.heading(), "95 % interval"];
-        let mut header = vec![Cell::new("")];
-        header.extend(head.map(right));
-        table.set_header(header);
-        let mut names = Vec::new();
+        let head = ["", "A", "B", ratios.heading(), "95 % interval", ""].map(str::to_owned);
         let rows: Vec<ComparisonRow> = rows.iter().map(|row| self.in_unit_of_part(row)).collect();
-        for row in &rows {
-            if names.last() != Some(&&row.part) {
-                table.add_row([NAME_OF_PART]);
-                names.push(&row.part);
+        let cells: Vec<RowCells> = rows.iter().map(|row| row_cells(row, ratios)).collect();
+        let columns = RowColumns::of_cells(std::iter::once(&head).chain(&cells));
+        let mut output = columns.line(&head, None, style);
+        let mut part = None;
+        for (row, cells) in rows.iter().zip(&cells) {
+            if part != Some(&row.part) {
+                part = Some(&row.part);
+                let title = escape_control_characters(self.title(&row.part));
+                output.push_str(&wrapped(&title));
             }
-            table.add_row([
-                Cell::new(format!(" {}", label(row.subject.name(), row.measure))),
-                right(unbroken(&compared_side_text(row, &row.a))),
-                right(unbroken(&compared_side_text(row, &row.b))),
-                right(unbroken(&ratios.text(&row.ratio))),
-                right(unbroken(&ratios.interval(&row.ratio))),
-                Cell::new(unbroken(row.verdict.words())),
-            ]);
-        }
-        set_gap(&mut table, 1);
-        if let Some(verdicts) = table.column_mut(VERDICT_COLUMN) {
-            verdicts.set_padding((0, 0));
-        }
-        hide_columns(&mut table, &LEAST_IMPORTANT);
-        let text = render(&table).replace(UNBROKEN_BLANK, " ");
-        let mut lines = text.lines();
-        let mut output = format!("{}\n", lines.next().unwrap_or_default());
-        let mut names = names.into_iter();
-        let mut verdicts = rows.iter().map(|row| row.verdict);
-        for line in lines {
-            if line.trim() == NAME_OF_PART {
-                let title = names.next().map_or("", |name| self.title(name));
-                output.push_str(&wrapped(&escape_control_characters(title)));
-            } else {
-                output.push_str(&painted(line, verdicts.next(), style));
-                output.push('\n');
-            }
+            output.push_str(&columns.line(cells, verdict_role(row.verdict), style));
         }
         output
     }
@@ -326,32 +299,67 @@ impl<'a> ComparisonDocument<'a> {
 /// Most parts of one side that a note names.
 const NAMED_PARTS_MAX: usize = 8;
 
-/// Placeholder of a part's name in a table. The name in a cell would widen the first column.
-const NAME_OF_PART: &str = "=";
-
 fn compared_side_text(row: &ComparisonRow, side: &ComparedSide) -> String {
     let mark = if side.unsettled { "*" } else { "" };
     let bounds = side.bounds.map(|bounds| (bounds.low, bounds.high));
     known_figure(row.measure, side.value, bounds) + mark
 }
 
-/// Text of a cell that stays on one line.
-fn unbroken(text: &str) -> String {
-    text.replace(' ', UNBROKEN_BLANK)
+/// Cells of a row: its name, both sides, their ratio with its interval, and the verdict.
+type RowCells = [String; VERDICT_COLUMN + 1];
+
+fn row_cells(row: &ComparisonRow, ratios: RatioNotation) -> RowCells {
+    [
+        format!(" {}", label(row.subject.name(), row.measure)),
+        compared_side_text(row, &row.a),
+        compared_side_text(row, &row.b),
+        ratios.text(&row.ratio),
+        ratios.interval(&row.ratio),
+        row.verdict.words().to_owned(),
+    ]
 }
 
-/// Returns the line of a row, with its verdict at the end in colour.
-fn painted(line: &str, verdict: Option<ComparisonVerdict>, style: TextStyle) -> String {
-    let meaning = match verdict {
-        Some(ComparisonVerdict::Faster) => TextRole::Good,
-        Some(ComparisonVerdict::Slower) => TextRole::Bad,
-        Some(ComparisonVerdict::Undecided) => TextRole::Unsure,
-        Some(ComparisonVerdict::NoDifferenceShown) | None => return line.to_owned(),
-    };
-    let words = verdict.map_or("", ComparisonVerdict::words);
-    match line.strip_suffix(words) {
-        Some(start) => format!("{start}{}", style.paint(meaning, words)),
-        None => line.to_owned(),
+/// Columns of the table of rows.
+struct RowColumns {
+    widths: [usize; VERDICT_COLUMN + 1],
+    /// Indices of the columns that do not fit the terminal.
+    hidden: Vec<usize>,
+}
+
+impl RowColumns {
+    fn of_cells<'a>(cells: impl Iterator<Item = &'a RowCells>) -> RowColumns {
+        let mut widths = column_widths(cells);
+        // The names of parts have lines of their own.
+        widths[0] = widths[0].max(1);
+        let mut with_blanks = widths.map(|width| width + 1);
+        with_blanks[VERDICT_COLUMN] -= 1;
+        let hidden = hidden_columns(&with_blanks, &LEAST_IMPORTANT, columns());
+        RowColumns { widths, hidden }
+    }
+
+    /// Returns the line of a row. The role gives its verdict a colour.
+    fn line(&self, cells: &RowCells, role: Option<TextRole>, style: TextStyle) -> String {
+        let mut line = format!("{:<width$}", cells[0], width = self.widths[0]);
+        let shown = (1..VERDICT_COLUMN).filter(|column| !self.hidden.contains(column));
+        for column in shown {
+            let width = self.widths[column];
+            line.push_str(&format!(" {:>width$}", cells[column]));
+        }
+        let verdict = &cells[VERDICT_COLUMN];
+        match role {
+            Some(role) => line.push_str(&format!(" {}", style.paint(role, verdict))),
+            None => line.push_str(&format!(" {verdict}")),
+        }
+        format!("{}\n", line.trim_end())
+    }
+}
+
+fn verdict_role(verdict: ComparisonVerdict) -> Option<TextRole> {
+    match verdict {
+        ComparisonVerdict::Faster => Some(TextRole::Good),
+        ComparisonVerdict::Slower => Some(TextRole::Bad),
+        ComparisonVerdict::Undecided => Some(TextRole::Unsure),
+        ComparisonVerdict::NoDifferenceShown => None,
     }
 }
 

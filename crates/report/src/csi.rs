@@ -2,7 +2,7 @@
 
 use crate::csv::csv_line;
 use crate::early_ending;
-use crate::intervals::interval_ends;
+use crate::intervals::interval_text;
 use crate::json_document::{PROGRAM, json_text};
 use crate::markdown_table::{markdown_paragraphs, markdown_table};
 use crate::text_table::{
@@ -145,7 +145,7 @@ fn duration_row(summary: &ServiceSummary) -> Vec<String> {
         figure.map_or("-".to_owned(), |figure| words::latency(figure.value_ns))
     };
     let interval = summary.took.map_or(String::new(), |figure| {
-        interval_ends(figure.value_ns, figure.interval_ns, words::latency)
+        interval_text(figure.value_ns, figure.interval_ns, words::latency)
     });
     let checksum = match (summary.right, summary.failed) {
         (0, 0) => "-".to_owned(),

@@ -3,7 +3,7 @@
 use super::csv::csv_line;
 use super::intervals::{self, half_width};
 use crate::known_digits::{
-    BANDWIDTH_UNITS, LATENCY_UNITS, RATE_UNITS, digits_beside_interval, is_approximate,
+    BANDWIDTH_UNITS, LATENCY_UNITS, RATE_UNITS, UnitLadder, digits_beside_interval, is_approximate,
     known_digits,
 };
 use crate::markdown_table::markdown_table;
@@ -51,13 +51,23 @@ pub fn value(measure: Measure, value: f64) -> String {
 /// Formats a figure with its unit and the digits that its interval supports, as `probe` and suites
 /// print it: `93.4k`, `1.36 ms`. `~13k`: the interval is not known.
 pub(crate) fn known_figure(measure: Measure, value: f64, interval: Option<(f64, f64)>) -> String {
+    known_figure_in(measure, value, interval, LATENCY_UNITS)
+}
+
+/// Formats a figure as [`known_figure`] does, latencies with these units.
+pub(crate) fn known_figure_in(
+    measure: Measure,
+    value: f64,
+    interval: Option<(f64, f64)>,
+    latency_units: &UnitLadder,
+) -> String {
     let half = half_width(value, interval);
     match measure {
         Measure::Iops => digits_beside_interval(value, half, RATE_UNITS),
         Measure::BytesPerS => digits_beside_interval(value, half, BANDWIDTH_UNITS),
         // The unit of a command's figure is not known here.
         Measure::CommandFigure => words::three_digits(value),
-        _ => known_digits(value, half, LATENCY_UNITS),
+        _ => known_digits(value, half, latency_units),
     }
 }
 
@@ -98,7 +108,7 @@ pub fn percent(share: f64) -> String {
 /// Ends of the interval.
 fn interval(figure: &Figure) -> String {
     let bounds = figure.bounds.map(|bounds| (bounds.low, bounds.high));
-    intervals::interval_ends(figure.value, bounds, |end| value(figure.measure, end))
+    intervals::interval_text(figure.value, bounds, |end| value(figure.measure, end))
 }
 
 /// The figure with its known digits, marked if it was not steady.

@@ -30,7 +30,7 @@ impl HangingLines {
         let is_cut = wrapped.len() > most;
         wrapped.truncate(most);
         if let (true, Some(last)) = (is_cut, wrapped.last_mut()) {
-            *last = append_ending(last, text_columns(), ending);
+            *last = truncate_with_ending(last, text_columns(), ending);
         }
         let line = |(index, text): (usize, &String)| {
             let name = if index == 0 { name } else { "" };
@@ -155,7 +155,7 @@ pub(crate) fn fitted(text: &str, width: usize) -> String {
     if text.chars().count() <= width {
         return text;
     }
-    let line = append_ending(&text, width, CUT);
+    let line = truncate_with_ending(&text, width, CUT);
     match line.rfind('(') {
         Some(open) if open > 0 && !line[open..].contains(')') => {
             format!("{}{CUT}", line[..open].trim_end())
@@ -166,7 +166,7 @@ pub(crate) fn fitted(text: &str, width: usize) -> String {
 
 /// Appends the ending of a text that is cut short. The text before it gives way. An ending that
 /// needs more than half the line is replaced by the sign of a cut.
-fn append_ending(text: &str, width: usize, ending: &str) -> String {
+fn truncate_with_ending(text: &str, width: usize, ending: &str) -> String {
     let is_long = ending.chars().count() > width / 2;
     let ending = if is_long { CUT } else { ending };
     let room = width.saturating_sub(ending.chars().count());

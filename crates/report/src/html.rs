@@ -31,7 +31,6 @@ pub(crate) mod page_target;
 mod page_text;
 mod page_title;
 mod page_winner;
-mod rate_state;
 mod sentence_signs;
 mod slice_groups;
 pub(crate) mod subject_names;

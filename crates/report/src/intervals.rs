@@ -9,7 +9,7 @@ pub(crate) const NOT_KNOWN: &str = "not known";
 pub(crate) const SHARE_MIN: f64 = 0.001;
 
 /// Ends of the interval of a value: `388 us to 396 us`.
-pub(crate) fn interval_ends(
+pub(crate) fn interval_text(
     value: f64,
     interval: Option<(f64, f64)>,
     show: impl Fn(f64) -> String,

@@ -28,6 +28,9 @@ pub(crate) const BANDWIDTH_UNITS: &UnitLadder = &[
 /// Units of latencies, which are in nanoseconds.
 pub(crate) const LATENCY_UNITS: &UnitLadder =
     &[(1.0, " ns"), (1e3, " us"), (1e6, " ms"), (1e9, " s")];
+/// [`LATENCY_UNITS`] for output that is not restricted to ASCII characters.
+pub(crate) const LATENCY_UNITS_UTF8: &UnitLadder =
+    &[(1.0, " ns"), (1e3, " µs"), (1e6, " ms"), (1e9, " s")];
 /// [`LATENCY_UNITS`] without their blanks, for narrow cells.
 pub(crate) const UNITS_IN_CELLS: &UnitLadder = &[(1.0, "ns"), (1e3, "us"), (1e6, "ms"), (1e9, "s")];
 
@@ -198,11 +201,6 @@ pub(crate) fn is_predicted(text: &str) -> bool {
 pub(crate) fn longer_half(value: u64, interval: Option<(u64, u64)>) -> Option<f64> {
     let (low, high) = interval?;
     Some(value.saturating_sub(low).max(high.saturating_sub(value)) as f64)
-}
-
-/// Replaces the unit `us` of a latency, for output that is not restricted to ASCII characters.
-pub(crate) fn with_micro_sign(latency: &str) -> String {
-    latency.replace(" us", " µs")
 }
 
 /// Formats a percentile with its known digits. `-` if too few I/Os were measured.

@@ -2,7 +2,7 @@
 
 use crate::csv::csv_line;
 use crate::early_ending;
-use crate::intervals::interval_ends;
+use crate::intervals::interval_text;
 use crate::json_document::{PROGRAM, json_text};
 use crate::markdown_table::{markdown_paragraphs, markdown_table};
 use crate::text_table::{
@@ -115,7 +115,7 @@ fn stage_row(stage: &StageSummary) -> [String; 7] {
         figure.map_or("-".to_owned(), |figure| words::latency(figure.value_ns))
     };
     let interval = stage.p50.map_or(String::new(), |median| {
-        interval_ends(median.value_ns, median.interval_ns, words::latency)
+        interval_text(median.value_ns, median.interval_ns, words::latency)
     });
     let longest = stage.max_ns.map(|ns| words::latency(ns as f64));
     [

@@ -6,6 +6,7 @@ mod load_rates;
 pub(crate) mod matrix;
 pub(crate) mod objective_limits;
 mod objective_text;
+pub(crate) mod rate_state;
 mod round_latency;
 mod short_load;
 
@@ -17,7 +18,7 @@ use crate::axis_numbers::log_share;
 use crate::csv::csv_line;
 use crate::intervals::half_width;
 use crate::json_document::json_document;
-use crate::known_digits::{LATENCY_UNITS, known_digits};
+use crate::known_digits::{LATENCY_UNITS, UnitLadder, known_digits};
 use crate::listed;
 use crate::markdown_table::{markdown_paragraphs, markdown_table};
 use crate::text_table::TableColumn::{Left, Right};
@@ -31,6 +32,7 @@ use iosonde_study::words;
 use knee_rate::KneeRate;
 use load_rates::curve;
 use objective_text::out_of_reach;
+use rate_state::RateState;
 use serde::Serialize;
 
 /// Percentiles in the tables.
@@ -39,6 +41,8 @@ pub(crate) const PERCENTILES: [f64; 4] = [50.0, 95.0, 99.0, 99.9];
 const FELL_BEHIND_MARK: &str = "* ";
 /// Stands before the note on an interrupted rate, like `/` in its row.
 const INTERRUPTED_MARK: &str = "/ ";
+/// Stands before the note on rates that an I/O error ended, like `!` in their rows.
+const FAILED_MARK: &str = "! ";
 /// Width of the bar for the 99th percentile, in columns.
 const BAR: f64 = 8.0;
 
@@ -126,8 +130,13 @@ pub(crate) fn longest(point: &LoadMeasurement) -> Option<f64> {
 
 /// Formats a percentile of a rate with its known digits. `-` if too few I/Os were measured.
 pub(crate) fn percentile(point: &LoadMeasurement, percent: f64) -> String {
+    percentile_in(point, percent, LATENCY_UNITS)
+}
+
+/// Formats a percentile as [`percentile`] does, with these units.
+pub(crate) fn percentile_in(point: &LoadMeasurement, percent: f64, units: &UnitLadder) -> String {
     point.percentile_ns(percent).map_or("-".to_owned(), |ns| {
-        known_digits(ns, percentile_half_ns(point, percent), LATENCY_UNITS)
+        known_digits(ns, percentile_half_ns(point, percent), units)
     })
 }
 
@@ -195,6 +204,7 @@ fn note_groups(result: &LoadResult, fell_behind_mark: &str) -> [Vec<String>; 2] 
         let note = interrupted_rate(result).map(|note| format!("{INTERRUPTED_MARK}{note}"));
         rates.push(note.unwrap_or_else(|| INTERRUPTED.to_owned()));
     }
+    rates.extend(failed_rate(result).map(|note| format!("{FAILED_MARK}{note}")));
     let mut others = Vec::new();
     others.extend(result.error.as_ref().map(ended_by));
     let capacity = result.capacity_failure.as_ref();
@@ -211,6 +221,16 @@ fn interrupted_rate(result: &LoadResult) -> Option<String> {
     has_any.then(|| format!("{INTERRUPTED}, not used for verdicts"))
 }
 
+/// Note on the first rate whose run an I/O error ended. `None`: there is none.
+fn failed_rate(result: &LoadResult) -> Option<String> {
+    let mut points = result.points.iter().filter(|point| !point.interrupted);
+    let failure = points.find_map(|point| point.failure.as_ref())?;
+    let message = &failure.message;
+    Some(format!(
+        "ended by an error, not used for verdicts: {message}"
+    ))
+}
+
 /// Note on the rates among `points` with which the target did not keep up. `None`: it kept up with
 /// all.
 fn fell_behind<'a>(
@@ -220,7 +240,7 @@ fn fell_behind<'a>(
     points.any(knee_rate::has_fallen_behind).then(|| {
         format!(
             "fell behind: the backlog and the latency grow as long as the load lasts (here {})",
-            words::wait_text(result.options.runtime_ns + result.options.ramp_ns)
+            words::whole_seconds_text(result.options.runtime_ns + result.options.ramp_ns)
         )
     })
 }
@@ -351,7 +371,9 @@ fn notes_of_rates(result: &LoadResult) -> Vec<(&'static str, String)> {
     let fell_behind = fell_behind(result, result.points.iter());
     let fell_behind = fell_behind.map(|note| (FELL_BEHIND_MARK, note));
     let interrupted = interrupted_rate(result).map(|note| (INTERRUPTED_MARK, note));
-    fell_behind.into_iter().chain(interrupted).collect()
+    let failed = failed_rate(result).map(|note| (FAILED_MARK, note));
+    let notes = [fell_behind, interrupted, failed];
+    notes.into_iter().flatten().collect()
 }
 
 /// The same in Markdown.
@@ -378,8 +400,10 @@ pub fn markdown(result: &LoadResult) -> String {
     if let Some(found) = &result.matrix {
         text.push_str(&format!("\n```text\n{}```\n", matrix::matrix_text(found)));
     }
-    // In Markdown, a leading star would start a list.
+    // The cells have words in place of the marks.
     for note in marked_notes(result, "") {
+        let note = note.trim_start_matches(INTERRUPTED_MARK);
+        let note = note.trim_start_matches(FAILED_MARK);
         text.push_str(&format!("\n- {note}\n"));
     }
     text
@@ -401,12 +425,7 @@ fn markdown_of_rates(result: &LoadResult) -> String {
         let mut cells = vec![
             words::iops_text(point.offered.total()),
             words::iops_text(point.achieved_per_s()),
-            match (point.interrupted, point.kept_up) {
-                (true, _) => "interrupted",
-                (false, true) => "yes",
-                (false, false) => "no",
-            }
-            .to_owned(),
+            RateState::of_measurement(point).word().to_owned(),
         ];
         cells.extend(PERCENTILES.map(|percent| percentile(point, percent)));
         cells.push(latency(longest(point)));

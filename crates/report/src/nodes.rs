@@ -22,7 +22,7 @@ pub fn nodes_text(nodes: &[NodeResult]) -> String {
             .into_iter()
             .filter(|(_, rates)| rates.tps > 0.0);
         text.push_str(&node_heading(node));
-        text.push_str(&device_rows("disk", busy));
+        text.push_str(&device_table("disk", busy));
         if let Some(load) = node.network_load() {
             text.push_str(&wrapped(&format!("network: {}", load.evidence_text())));
         }
@@ -43,7 +43,7 @@ pub(crate) fn of_phases(result: &ProbeResult) -> String {
             Some((format!("{}: {disk}", run.phase.title()), rates))
         });
         text.push_str(&node_heading(node));
-        text.push_str(&device_rows("phase, busiest disk", of_phase));
+        text.push_str(&device_table("phase, busiest disk", of_phase));
     }
     text
 }
@@ -53,7 +53,7 @@ fn node_heading(node: &NodeResult) -> String {
     format!("\n{watched}\n")
 }
 
-fn device_rows(first: &str, all: impl Iterator<Item = (String, DeviceRates)>) -> String {
+fn device_table(first: &str, all: impl Iterator<Item = (String, DeviceRates)>) -> String {
     let rows = all.map(|(name, rates)| {
         let [tps, read, write, _, request, queue, wait, util] = rates.columns();
         let figures = [tps, read, write, request, queue, wait, util];
@@ -126,7 +126,7 @@ mod tests {
         let name = "mapper-vg-data-lv-database";
         for columns in [40, 60] {
             crate::text_table::set_columns(columns);
-            let text = device_rows("disk", std::iter::once((name.to_owned(), rates)));
+            let text = device_table("disk", std::iter::once((name.to_owned(), rates)));
             let widest = text.lines().map(|line| line.chars().count()).max();
             assert!(widest.unwrap() <= columns, "{text}");
             assert!(text.contains(" 59999.79  100.00\n"), "{text}");

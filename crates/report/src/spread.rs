@@ -1,7 +1,8 @@
 //! Spread of results that belong together: between runs on a machine, and between machines.
 
 use super::comparison::runs_on;
-use super::figures::{UNKNOWN_LEGEND, has_known_digits, known_figure, label, percent};
+use super::figures::{UNKNOWN_LEGEND, has_known_digits, known_figure_in, label, percent};
+use crate::known_digits::{LATENCY_UNITS, UnitLadder};
 use crate::text_table::{
     aligned_columns, fill_table, hide_columns, plain, render, set_gap, wrapped,
 };
@@ -28,7 +29,7 @@ pub fn table(name: &str, results: &[MeasuredResult]) -> Option<String> {
         let spread = side.spread.as_ref();
         [
             format!("{part} {}", label(subject.name(), *measure)),
-            mean_text(*measure, side),
+            mean_text(*measure, side, LATENCY_UNITS),
             side.runs.to_string(),
             side.machines.to_string(),
             share(spread.and_then(|spread| spread.within_machine)),
@@ -57,9 +58,9 @@ pub fn table(name: &str, results: &[MeasuredResult]) -> Option<String> {
     ))
 }
 
-/// The mean of a figure with the digits that its interval supports.
-pub(crate) fn mean_text(measure: Measure, side: &ComparedSide) -> String {
-    known_figure(measure, side.value, interval(side))
+/// The mean of a figure with the digits that its interval supports. `units` are those of latencies.
+pub(crate) fn mean_text(measure: Measure, side: &ComparedSide, units: &UnitLadder) -> String {
+    known_figure_in(measure, side.value, interval(side), units)
 }
 
 /// Whether the mean has no mark of an unknown interval.

@@ -198,7 +198,7 @@ pub(super) fn studies(found: &[&StudyFigure]) -> Table {
             }
             _ => unit.show(one.value),
         };
-        let interval = intervals::interval_ends(one.value, one.interval, |end| unit.show(end));
+        let interval = intervals::interval_text(one.value, one.interval, |end| unit.show(end));
         [
             one.part.clone(),
             title(one.kind).to_owned(),

@@ -11,6 +11,7 @@ mod selected_pods_text;
 mod shared_file_text;
 mod target_problem_text;
 mod unsupported_feature_text;
+mod unusable_nodes_text;
 mod volume_problem_text;
 mod write_refusal_text;
 

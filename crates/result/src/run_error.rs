@@ -8,6 +8,7 @@ mod shared_file_problem;
 mod stored_run_error;
 mod target_problem;
 mod unsupported_feature;
+mod unusable_nodes;
 mod volume_problem;
 mod write_refusal;
 
@@ -20,6 +21,7 @@ pub use map_problem::{MapProblem, ProgramEnding};
 pub use shared_file_problem::SharedFileProblem;
 pub use target_problem::{AccessPurpose, FileHarm, PathAction, TargetProblem};
 pub use unsupported_feature::{BufferMemory, NumberedUnit, RefusedEngine, UnsupportedFeature};
+pub use unusable_nodes::UnusableNodes;
 pub use volume_problem::{DeviceVolume, VolumeProblem};
 pub use write_refusal::{IdentityChange, ImageContent, ImageUser, WriteObstacle, WriteRefusal};
 

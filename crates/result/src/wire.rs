@@ -26,7 +26,7 @@ use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
 /// Version of the protocol, equal on both sides: a checksum of the names and types of its fields.
-pub const PROTOCOL: u32 = 0x1f33_6142;
+pub const PROTOCOL: u32 = 0x3dca_8336;
 /// Longest message: the result of many jobs, or of a rendered job with all its intervals.
 pub const LONGEST_MESSAGE_BYTES: usize = 512 << 20;
 /// Longest request. The longest one is a plan with its traces.

@@ -1,5 +1,8 @@
 //! Quantities as text for people, with three significant digits and the unit.
 
+/// Units of latencies, each 1000 of the one before.
+const LATENCY_UNITS: [&str; 4] = [" ns", " us", " ms", " s"];
+
 /// Three significant digits, without an exponent: `0.123`, `1.23`, `12.3`, `123`.
 pub fn three_digits(value: f64) -> String {
     let magnitude = value.abs();
@@ -21,6 +24,12 @@ pub fn counted(count: usize, one: &str) -> String {
 }
 
 fn scaled(value: f64, step: f64, units: &[&str]) -> String {
+    let (value, unit) = in_unit(value, step, units);
+    format!("{}{unit}", three_digits(value))
+}
+
+/// Returns the value in the unit in which it has three digits.
+fn in_unit<'a>(value: f64, step: f64, units: &[&'a str]) -> (f64, &'a str) {
     let mut value = value;
     let mut unit = 0;
     // 999.5 would be shown as 1000, so the comparison uses the rounded value.
@@ -28,7 +37,7 @@ fn scaled(value: f64, step: f64, units: &[&str]) -> String {
         value /= step;
         unit += 1;
     }
-    format!("{}{}", three_digits(value), units[unit])
+    (value, units[unit])
 }
 
 /// Operations per second: `75.3k`, `1.20M`.
@@ -73,10 +82,33 @@ fn binary(count: u64, units: [&str; 5]) -> String {
 
 /// A measured duration: `870 ns`, `85.0 us`, `1.20 ms`, `3.00 s`.
 pub fn latency(ns: f64) -> String {
+    latency_in(ns, LATENCY_UNITS)
+}
+
+/// A measured duration without zeros at the end of its fraction: `85 us`, `1.2 ms`.
+pub fn latency_without_end_zeros(ns: f64) -> String {
     if ns < 999.5 {
-        return format!("{ns:.0} ns");
+        return latency(ns);
     }
-    scaled(ns, 1000.0, &[" ns", " us", " ms", " s"])
+    let (value, unit) = in_unit(ns, 1000.0, &LATENCY_UNITS);
+    let number = three_digits(value);
+    let number = match number.contains('.') {
+        true => number.trim_end_matches('0').trim_end_matches('.'),
+        false => number.as_str(),
+    };
+    format!("{number}{unit}")
+}
+
+/// A measured duration for output that is not restricted to ASCII characters: `85.0 µs`.
+pub fn latency_with_micro_sign(ns: f64) -> String {
+    latency_in(ns, [" ns", " µs", " ms", " s"])
+}
+
+fn latency_in(ns: f64, units: [&str; 4]) -> String {
+    if ns < 999.5 {
+        return format!("{ns:.0}{}", units[0]);
+    }
+    scaled(ns, 1000.0, &units)
 }
 
 /// A configured duration: `200 ms`, `1.5 s`, `1 min 10 s`.
@@ -87,12 +119,12 @@ pub fn chosen(ns: u64) -> String {
             let seconds = format!("{:.3}", ms as f64 / 1000.0);
             format!("{} s", seconds.trim_end_matches('0'))
         }
-        _ => wait_text(ns),
+        _ => whole_seconds_text(ns),
     }
 }
 
 /// A duration to wait for: `8 s`, `1 min 10 s`.
-pub fn wait_text(ns: u64) -> String {
+pub fn whole_seconds_text(ns: u64) -> String {
     let seconds = ns.div_ceil(1_000_000_000);
     match (seconds / 60, seconds % 60) {
         (0, seconds) => format!("{seconds} s"),
@@ -151,14 +183,28 @@ mod tests {
     }
 
     #[test]
+    fn latencies_may_lose_end_zeros_or_have_a_micro_sign() {
+        for (ns, short, with_sign) in [
+            (100.0, "100 ns", "100 ns"),
+            (85_000.0, "85 us", "85.0 µs"),
+            (1_204_000.0, "1.2 ms", "1.20 ms"),
+            (3e9, "3 s", "3.00 s"),
+            (500e9, "500 s", "500 s"),
+        ] {
+            assert_eq!(latency_without_end_zeros(ns), short);
+            assert_eq!(latency_with_micro_sign(ns), with_sign);
+        }
+    }
+
+    #[test]
     fn sizes_and_waits_print_with_units() {
         assert_eq!(bytes(0), "0 B");
         assert_eq!(bytes(4 << 30), "4 GiB");
         assert_eq!(bytes(3 << 29), "1.50 GiB");
         assert_eq!(bytes(1023), "1023 B");
-        assert_eq!(wait_text(1), "1 s");
-        assert_eq!(wait_text(60_000_000_000), "1 min");
-        assert_eq!(wait_text(70_200_000_000), "1 min 11 s");
+        assert_eq!(whole_seconds_text(1), "1 s");
+        assert_eq!(whole_seconds_text(60_000_000_000), "1 min");
+        assert_eq!(whole_seconds_text(70_200_000_000), "1 min 11 s");
     }
 
     #[test]

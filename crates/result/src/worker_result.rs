@@ -133,7 +133,8 @@ pub struct BackendUsed {
     /// Whether buffers were registered with the kernel.
     pub fixed_buffers: bool,
     /// Flags in force of the io_uring (`defer_taskrun`, `no_sqarray`, `registered_ring`,
-    /// `uring_discard`, ...), of the open files (`noatime`) and of the clock (`tsc`).
+    /// `uring_discard`, ...), of reads and writes (`atomic`, `uncached`), of the open files
+    /// (`noatime`) and of the clock (`tsc`).
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub flags: Vec<String>,
     /// The Ceph cluster, for the engines `rados` and `rbd`.

@@ -321,7 +321,7 @@ impl FakeSession {
             started_at_ms: 1_795_226_283_000,
             elapsed_ns: runtime_ns,
             plan: plan.clone(),
-            host: sample_host(),
+            host: example_host(),
             targets: vec![self.target(plan)],
             labels: Default::default(),
             workers: vec![worker(plan, directions, sync, runtime_ns, error)],
@@ -374,7 +374,7 @@ impl FakeSession {
     }
 }
 
-fn sample_host() -> Host {
+fn example_host() -> Host {
     Host {
         hostname: Some("example".into()),
         kernel: Some("6.1.0".into()),

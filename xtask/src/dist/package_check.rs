@@ -25,7 +25,8 @@ const DEBIAN_SUITE: &str = "bookworm";
 const EARLIER: &str = "/earlier.package";
 const NEW: &str = "/new.package";
 
-/// Life of the package in a Debian without fio, and then beside an installed fio.
+/// Life of the package in a Debian without fio, and then beside an installed fio. This Debian has
+/// no librados, whose package the error of a Ceph target must name.
 const DEBIAN_SCRIPT: &str = r#"set -eu
 dpkg -i /earlier.package
 [ "$(dpkg-query -W -f '${Version}' iosonde)" = "$EARLIER_VERSION" ]
@@ -35,6 +36,12 @@ dpkg -i /new.package
 [ "$(iosonde --version)" = "iosonde $PROGRAM_VERSION" ]
 [ "$(readlink -f /usr/bin/fio)" = /usr/bin/iosonde ]
 fio --version
+status=0
+iosonde probe --quick --no-save rados://x 2>/ceph.err || status=$?
+cat /ceph.err >&2
+[ "$status" = 3 ]
+[ "$(grep -c librados2 /ceph.err)" = 1 ]
+rm /ceph.err
 dpkg -r iosonde
 [ ! -e /usr/bin/iosonde ]
 [ ! -L /usr/bin/fio ]

@@ -5,6 +5,7 @@ use super::pending_ios::LibraryPtr;
 use super::rados::{c_string, checked, functions, load_library};
 use super::rbd::LIBRARY;
 use crate::error::{CephAction, CephError};
+use crate::image_name::ImageName;
 use libloading::Library;
 use std::ffi::{c_char, c_int};
 use std::ptr::null_mut;
@@ -38,9 +39,9 @@ impl ImageFunctions {
 
 impl IoCtx {
     /// Creates an image of this length, with the cluster's default features. Fails if it exists.
-    pub(crate) fn create_image(&self, image: &str, bytes: u64) -> Result<(), CephError> {
+    pub(crate) fn create_image(&self, image: &ImageName, bytes: u64) -> Result<(), CephError> {
         let rbd = ImageFunctions::loaded()?;
-        let name = c_string(image)?;
+        let name = c_string(&image.image)?;
         let mut options = null_mut();
         // SAFETY: the options are made, used and destroyed once. The string outlives the call.
         let created = unsafe {
@@ -49,7 +50,12 @@ impl IoCtx {
             (rbd.options_destroy)(options);
             created
         };
-        checked(created, || CephAction::CreateImage(image.to_owned())).map(|_| ())
+        let namespace = image.namespace.as_ref();
+        checked(created, || CephAction::CreateImage {
+            image: image.image.clone(),
+            namespace: namespace.map(|namespace| format!("{}/{namespace}", image.pool)),
+        })
+        .map(|_| ())
     }
 
     /// Removes an image with its data. Fails with `EBUSY` while another client has it open.

@@ -101,7 +101,7 @@ impl ObjectWait<'_> {
             match read {
                 Ok(Some(object)) => {
                     version.clone_from(&object.meta().resource_version);
-                    if let Some(end) = end_of_wait(judge(&object), &mut warned) {
+                    if let Some(end) = take_wait_end(judge(&object), &mut warned) {
                         return end.map(|reached| (at, reached));
                     }
                 }
@@ -124,7 +124,7 @@ impl ObjectWait<'_> {
                         Ok(_) => break,
                     };
                     let at = Instant::now();
-                    if let Some(end) = end_of_wait(judge(&object), &mut warned) {
+                    if let Some(end) = take_wait_end(judge(&object), &mut warned) {
                         return end.map(|reached| (at, reached));
                     }
                 }
@@ -169,7 +169,7 @@ impl ObjectWait<'_> {
 }
 
 /// Returns the end of a wait, if the state is one. Keeps a warning for later.
-fn end_of_wait<T>(
+fn take_wait_end<T>(
     state: ObjectState<T>,
     warned: &mut Option<String>,
 ) -> Option<Result<T, WaitEnd>> {
@@ -236,10 +236,10 @@ mod tests {
     fn warning_is_kept_until_the_wait_ends() {
         let mut warned = None;
         let state: ObjectState<()> = ObjectState::Warned("busy".to_owned());
-        assert_eq!(end_of_wait(state, &mut warned), None);
+        assert_eq!(take_wait_end(state, &mut warned), None);
         assert_eq!(warned.as_deref(), Some("busy"));
         assert_eq!(
-            end_of_wait(ObjectState::Reached(7), &mut warned),
+            take_wait_end(ObjectState::Reached(7), &mut warned),
             Some(Ok(7))
         );
     }

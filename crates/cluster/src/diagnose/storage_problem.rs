@@ -89,6 +89,7 @@ impl ObservedPod {
                 reason,
                 is_node_coming,
                 message: said.to_owned(),
+                tolerations: Vec::new(),
             },
             timeout,
         })

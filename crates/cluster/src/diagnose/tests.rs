@@ -197,6 +197,7 @@ fn volume_and_scheduling_problems_have_a_cause() {
         reason,
         message: message.to_owned(),
     };
+    let untolerated = "0/1 nodes are available: 1 node(s) had untolerated taint {a: b}.";
     check_problems([
         (
             observed(
@@ -242,16 +243,13 @@ fn volume_and_scheduling_problems_have_a_cause() {
                 Value::Null,
                 unplaced(),
                 json!([]),
-                &[(
-                    "FailedScheduling",
-                    "0/1 nodes are available: 1 node(s) had untolerated taint {a: b}.",
-                )],
+                &[("FailedScheduling", untolerated)],
             ),
             FailureCondition::Unschedulable {
                 reason: SchedulingObstacle::Taint,
                 is_node_coming: false,
-                message: "0/1 nodes are available: 1 node(s) had untolerated taint {a: b}."
-                    .to_owned(),
+                message: untolerated.to_owned(),
+                tolerations: Vec::new(),
             },
             false,
         ),
@@ -346,6 +344,7 @@ fn same_problem_in_other_words_goes_on() {
             reason,
             is_node_coming,
             message: message.to_owned(),
+            tolerations: Vec::new(),
         },
         timeout: RETRIES,
     };

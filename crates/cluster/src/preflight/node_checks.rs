@@ -1,10 +1,10 @@
 //! Selects suitable nodes, the number of pods, and an image that a node already has.
 
 use super::Facts;
-use crate::options::{ClusterOptions, pod};
+use crate::options::{ClusterOptions, Toleration, pod};
 use crate::refusal::refuse;
 use iosonde_job::diagnostic::nearest;
-use iosonde_result::run_error::{ClusterObstacle, RunError};
+use iosonde_result::run_error::{ClusterObstacle, RunError, UnusableNodes};
 use k8s_openapi::api::core::v1::{Node, Taint};
 use std::collections::BTreeMap;
 
@@ -70,7 +70,7 @@ impl Facts {
             false => is_usable(node),
         };
         if !fitting.iter().any(|node| takes(node)) {
-            return refuse(ClusterObstacle::NoUsableNode);
+            return refuse(ClusterObstacle::NoUsableNode(unusable_nodes(&fitting)));
         }
         Ok(())
     }
@@ -95,6 +95,21 @@ impl Facts {
         };
         let found = SHELLS.iter().find_map(of);
         found.map_or_else(|| FALLBACK_IMAGE.to_owned(), |name| (*name).clone())
+    }
+}
+
+/// Nodes that take no pod, by the reason.
+fn unusable_nodes(nodes: &[&&Node]) -> UnusableNodes {
+    debug_assert!(!nodes.is_empty(), "another error names missing nodes");
+    let names = |is_wanted: fn(&Node) -> bool| -> Vec<String> {
+        let wanted = nodes.iter().filter(|node| is_wanted(node));
+        wanted
+            .filter_map(|node| node.metadata.name.clone())
+            .collect()
+    };
+    UnusableNodes {
+        cordoned: names(is_ready),
+        not_ready: names(|node| !is_ready(node)),
     }
 }
 
@@ -164,24 +179,24 @@ pub(super) fn takes_a_pod(node: &Node, options: &ClusterOptions, archs: &[&str])
     is_selected(node, options)
         && has_agent_for(node, archs)
         && is_usable(node)
-        && is_tolerated(node, options)
+        && untolerated_taints(node, &options.tolerations).is_empty()
 }
 
-/// Whether all taints that keep pods away are tolerated.
-fn is_tolerated(node: &Node, options: &ClusterOptions) -> bool {
+/// Returns the taints that keep away pods with these tolerations.
+pub(crate) fn untolerated_taints<'n>(node: &'n Node, tolerations: &[Toleration]) -> Vec<&'n Taint> {
     let taints = node.spec.as_ref().and_then(|spec| spec.taints.as_ref());
     let keeps_away = |taint: &&Taint| taint.effect != "PreferNoSchedule";
-    let mut taints = taints.into_iter().flatten().filter(keeps_away);
-    taints.all(|taint| {
-        let mut tolerations = options.tolerations.iter();
-        tolerations.any(|toleration| {
+    let taints = taints.into_iter().flatten().filter(keeps_away);
+    let is_untolerated = |taint: &&Taint| {
+        !tolerations.iter().any(|toleration| {
             let key = toleration.key.as_ref().is_none_or(|key| *key == taint.key);
             let is_any = toleration.operator.as_deref() == Some("Exists");
             let value = is_any || toleration.value == taint.value;
             let effect = toleration.effect.as_ref();
             key && value && effect.is_none_or(|effect| *effect == taint.effect)
         })
-    })
+    };
+    taints.filter(is_untolerated).collect()
 }
 
 /// Refuses nodes that the user names and the cluster does not have.

@@ -2,7 +2,9 @@ use super::node_checks::FALLBACK_IMAGE;
 use super::*;
 use crate::fake_api::{ApiAnswer, list, serve};
 use crate::options::{NeededSpace, PodPlacement, Pods, VolumeMode, pod};
-use iosonde_result::run_error::{ClaimBound, QuotaShortage, SharedFileProblem, VolumeProblem};
+use iosonde_result::run_error::{
+    ClaimBound, QuotaShortage, SharedFileProblem, UnusableNodes, VolumeProblem,
+};
 use serde_json::{Value, json};
 
 fn node(arch: &str, images: &[&str]) -> Value {
@@ -261,7 +263,11 @@ fn impossible_requests_are_refused_with_their_cause() {
                 |f| f["nodes"][0]["spec"] = json!({"unschedulable": true}),
                 "sc://fast",
             ),
-            ClusterObstacle::NoUsableNode.into(),
+            ClusterObstacle::NoUsableNode(UnusableNodes {
+                cordoned: vec!["n1".to_owned()],
+                not_ready: Vec::new(),
+            })
+            .into(),
         ),
         (
             refused(

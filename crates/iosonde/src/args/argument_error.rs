@@ -1,5 +1,6 @@
 //! Errors of clap as one sentence and one remedy, without the usage, which fills a screen.
 
+use super::first_examples::{first_example, is_always_needed};
 use super::output_file::OutputFileError;
 use super::unknown_argument::{excess_remedy, is_similar, option_remedy};
 use crate::failure::CommandError;
@@ -126,15 +127,23 @@ fn remedy_of_kind(error: &clap::Error, command: &str) -> String {
         (ErrorKind::InvalidSubcommand | ErrorKind::MissingSubcommand, _) => {
             format!("`{command} --help` lists the commands")
         }
-        (ErrorKind::MissingRequiredArgument, _) => {
-            format!("add the arguments; `{command} --help` describes them")
-        }
+        (ErrorKind::MissingRequiredArgument, _) => missing_remedy(error, command),
         (ErrorKind::ValueValidation | ErrorKind::InvalidValue, Some(name)) => {
             format!("`{command} --help` describes {name}")
         }
         (ErrorKind::UnknownArgument, Some(name)) => excess_remedy(name, command)
             .unwrap_or_else(|| format!("`{command} --help` lists the arguments")),
         _ => format!("`{command} --help` lists the arguments"),
+    }
+}
+
+/// The remedy for missing arguments: an example, if it has all of them.
+fn missing_remedy(error: &clap::Error, command: &str) -> String {
+    let missing = context_names(error, ContextKind::InvalidArg);
+    let has_each = missing.iter().all(|name| is_always_needed(command, name));
+    match first_example(command).filter(|_| has_each) {
+        Some(example) => format!("add the arguments, for example `{example}`"),
+        None => format!("add the arguments; `{command} --help` describes them"),
     }
 }
 
@@ -161,19 +170,15 @@ fn clap_tip(error: &clap::Error) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::super::Cli;
+    use super::super::wrong::typed_command;
     use super::*;
     use clap::Parser;
+    use std::ffi::OsString;
 
     fn text(line: &str) -> String {
-        let error = Cli::try_parse_from(line.split(' ')).unwrap_err();
-        let command = match line.split(' ').nth(1) {
-            Some("probe") => "iosonde probe",
-            Some("compare") => "iosonde compare",
-            Some("list") => "iosonde list",
-            Some("load") => "iosonde load",
-            _ => "iosonde",
-        };
-        argument_error(error, command).text(false)
+        let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
+        let error = Cli::try_parse_from(&words).unwrap_err();
+        argument_error(error, &typed_command::<Cli>(&words)).text(false)
     }
 
     #[test]
@@ -264,6 +269,24 @@ mod tests {
         let missing = text("iosonde compare");
         assert_eq!(missing.lines().count(), 2, "{missing}");
         assert!(missing.contains("not provided: <"), "{missing}");
+    }
+
+    #[test]
+    fn missing_arguments_are_answered_with_an_example() {
+        for (line, example) in [
+            ("iosonde compare", "iosonde compare latest~1 latest"),
+            ("iosonde compare 8d8fcd", "iosonde compare latest~1 latest"),
+            ("iosonde rm", "iosonde rm 3fa9c1"),
+            ("iosonde k8s attach", "iosonde k8s attach 3f2a9c00"),
+        ] {
+            let text = text(line);
+            let help = format!("\nhelp: add the arguments, for example `{example}`");
+            assert!(text.ends_with(&help), "{line}: {text}");
+        }
+        // The examples have no option that only another option needs.
+        let text = text("iosonde probe . --fail-if-broken");
+        let help = "\nhelp: add the arguments; `iosonde probe --help` describes them";
+        assert!(text.ends_with(help), "{text}");
     }
 
     #[test]

@@ -1,9 +1,14 @@
-//! The first examples of each command, at the beginning of its help.
+//! The first examples of each command, at the beginning of its help and in remedies.
 
-use clap::Command;
+use super::Cli;
+use clap::{Command, CommandFactory};
 
 /// Examples at the beginning of a help text. Its end has all examples.
 const EXAMPLES_MAX: usize = 2;
+/// Separates an example from its description.
+const DESCRIPTION_INDENT: &str = "  ";
+/// The option that permits destroying data. A remedy does not name it for an invented device.
+const CONSENT_OPTION: &str = "--allow-overwrite";
 /// clap's default template, with the examples below the description instead of above it.
 const TEMPLATE: &str = "{about}\n\n{before-help}{usage-heading} {usage}\n\n{all-args}{after-help}";
 
@@ -17,6 +22,40 @@ pub(super) fn with_first_examples(command: Command) -> Command {
         true => command,
         false => command.before_help(first).help_template(TEMPLATE),
     }
+}
+
+/// Returns the first example of a command as typed, `iosonde k8s csi`, without its description.
+/// Examples that overwrite a device are left out. `None`: the command has no other example.
+pub(super) fn first_example(typed: &str) -> Option<String> {
+    let root = Cli::command();
+    let text = command_as_typed(&root, typed).get_after_help()?.to_string();
+    let examples = text.lines().take_while(|line| !line.is_empty());
+    let mut examples = examples.filter(|line| is_example(line) && !line.contains(CONSENT_OPTION));
+    let example = examples.next()?.trim().split(DESCRIPTION_INDENT).next()?;
+    Some(example.to_owned())
+}
+
+/// Whether a command as typed always needs an argument, which clap names `<RESULT>` or
+/// `--expect <PRODUCT>`. The examples have no option that only another option needs.
+pub(super) fn is_always_needed(typed: &str, argument: &str) -> bool {
+    if !argument.trim_start_matches('<').starts_with('-') {
+        return true;
+    }
+    let name = argument.split([' ', '=']).next().unwrap_or_default();
+    let Some(long) = name.strip_prefix("--") else {
+        return false;
+    };
+    let root = Cli::command();
+    let mut arguments = command_as_typed(&root, typed).get_arguments();
+    arguments.any(|one| one.is_required_set() && one.get_long() == Some(long))
+}
+
+fn command_as_typed<'a>(root: &'a Command, typed: &str) -> &'a Command {
+    let mut command = root;
+    for name in typed.split(' ').skip(1) {
+        command = command.find_subcommand(name).unwrap_or(command);
+    }
+    command
 }
 
 /// Returns the heading and the first examples, each with its continuation lines.
@@ -37,12 +76,7 @@ fn is_example(line: &str) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::args::Cli;
-    use clap::CommandFactory;
-
-    /// Commands whose help has no examples: groups of commands, `fio`, whose help is fio's, and
-    /// commands that another command or a manifest names.
-    const WITHOUT_EXAMPLES: [&str; 6] = ["k8s", "rados", "rbd", "fio", "attach", "collect"];
+    use std::ffi::OsString;
 
     #[test]
     fn continuation_lines_belong_to_their_examples() {
@@ -58,7 +92,7 @@ mod tests {
             .filter(|one| !one.is_hide_set() && one.get_name() != "help")
             .for_each(|one| check_help(one, checked));
         let name = command.get_name().to_owned();
-        if name == "iosonde" || WITHOUT_EXAMPLES.contains(&name.as_str()) {
+        if name == "iosonde" {
             return;
         }
         let help = command.render_long_help().to_string();
@@ -75,5 +109,36 @@ mod tests {
         check_help(&mut cli, &mut checked);
         // Some builds hide commands.
         assert!(checked >= 15, "{checked} commands");
+    }
+
+    #[test]
+    fn first_example_is_a_command_without_description() {
+        for (typed, expected) in [
+            ("iosonde compare", "iosonde compare latest~1 latest"),
+            ("iosonde k8s attach", "iosonde k8s attach 3f2a9c00"),
+            ("iosonde rm", "iosonde rm 3fa9c1"),
+            (
+                "iosonde pts",
+                "iosonde pts write-saturation sim:nvme,fresh=4 --size 1g --time-scale 0.01",
+            ),
+        ] {
+            assert_eq!(first_example(typed).as_deref(), Some(expected), "{typed}");
+        }
+        assert_eq!(first_example("iosonde man"), None);
+    }
+
+    /// A remedy names the example of a command whose arguments are missing.
+    #[test]
+    fn first_examples_of_commands_are_parsed() {
+        let root = Cli::command();
+        for command in root.get_subcommands().filter(|one| !one.is_hide_set()) {
+            let example = first_example(&format!("iosonde {}", command.get_name())).unwrap();
+            // The shell takes a redirection.
+            let typed = example.split(" > ").next().unwrap();
+            let words: Vec<OsString> = typed.split(' ').map(OsString::from).collect();
+            let words = crate::args::with_axes(&words).unwrap_or(words);
+            let parsed = root.clone().try_get_matches_from(words);
+            assert!(parsed.is_ok(), "{example}: {:?}", parsed.err());
+        }
     }
 }

@@ -262,8 +262,8 @@ pub(crate) struct ImportArgs {
 
 pub(crate) const COMPARE_EXAMPLES: &str = "\
 Examples:
-  iosonde compare 3fa9c1 7be001                 two results, by their IDs in `iosonde list`
   iosonde compare latest~1 latest               the last two results
+  iosonde compare 3fa9c1 7be001                 two results, by their IDs in `iosonde list`
   iosonde compare before.json after.json        two result files, of iosonde or fio
   iosonde compare disk=old disk=new             all results with these labels
   iosonde compare os=debian os=centos           all results from machines with these systems

@@ -2,7 +2,7 @@
 
 use super::output_file::{OutputFileKind, output_file, text_file};
 use super::{
-    CLAIM_SIZE_HELP, CSI_EXAMPLES, ClusterAccessArgs, ClusterArgs, CsiArgs, KeepArgs,
+    CLAIM_SIZE_HELP, CSI_EXAMPLES, ClusterAccessArgs, ClusterArgs, ColdArgs, CsiArgs, KeepArgs,
     LIFECYCLE_EXAMPLES, LIFECYCLE_TIMEOUT_HELP, LifecycleArgs, ONE_CONTEXT_HELP, UNUSED_BY_CSI,
     UNUSED_BY_LIFECYCLE, seconds,
 };
@@ -57,8 +57,10 @@ pub(crate) enum K8sCommand {
     Csi(CsiArgs),
     /// Attach to a run of `iosonde fio` that has lost its client, print its result and remove its
     /// objects
+    #[command(after_help = K8S_ATTACH_EXAMPLES)]
     Attach(AttachArgs),
     /// Print and keep the results of pods from manifests of `--render`, and remove nothing
+    #[command(after_help = K8S_COLLECT_EXAMPLES)]
     Collect(CollectArgs),
     /// Run a command in a pod of a rendered manifest, and write its result for `collect`
     #[command(hide = true)]
@@ -67,6 +69,16 @@ pub(crate) enum K8sCommand {
     #[command(after_help = K8S_IMAGE_EXAMPLES)]
     Image(ImageArgs),
 }
+
+/// The end of `iosonde k8s --help`.
+pub(crate) const K8S_EXAMPLES: &str = "\
+Examples:
+  iosonde k8s fio -s local-path -z 20Gi            kubestr's default test
+  iosonde k8s csi sc://fast                        snapshot, restore, clone and expansion
+  iosonde k8s lifecycle sc://fast --count 1,10     durations of each stage in the life of volumes
+  iosonde probe sc://fast                          how fast a volume of this class is
+
+See docs/kubernetes.md.";
 
 pub(crate) const K8S_FIO_EXAMPLES: &str = "\
 Examples:
@@ -119,6 +131,8 @@ pub(crate) struct K8sFioArgs {
     #[arg(short = 'e', long, value_name = "FILE", value_parser = text_file())]
     pub(crate) outfile: Option<PathBuf>,
     #[command(flatten)]
+    pub(crate) cold: ColdArgs,
+    #[command(flatten)]
     pub(crate) keep: KeepArgs,
     #[command(flatten)]
     pub(crate) cluster: ClusterArgs,
@@ -148,6 +162,11 @@ fn claim_bytes(text: &str) -> Result<u64, String> {
         .ok_or_else(|| "write a Kubernetes quantity, e.g. 100Gi or 4G".to_owned())
 }
 
+const K8S_ATTACH_EXAMPLES: &str = "\
+Examples:
+  iosonde k8s attach 3f2a9c00                      a run that `iosonde doctor --cluster` lists
+  iosonde k8s attach 3f2a9c00 --output-format json -o result.json";
+
 /// Arguments of `iosonde k8s attach`.
 #[derive(Debug, Args)]
 pub(crate) struct AttachArgs {
@@ -165,6 +184,12 @@ pub(crate) struct AttachArgs {
     #[command(flatten)]
     pub(crate) cluster: ClusterAccessArgs,
 }
+
+const K8S_COLLECT_EXAMPLES: &str = "\
+Examples:
+  iosonde k8s collect                              the only run in the namespace
+  iosonde k8s collect 3f2a9c00 -n test             the run of a manifest
+  iosonde k8s collect --output-format json -o result.json";
 
 /// Arguments of `iosonde k8s collect`.
 #[derive(Debug, Args)]

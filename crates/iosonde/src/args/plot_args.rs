@@ -27,7 +27,7 @@ pub(crate) struct PlotArgs {
     #[arg(long, value_enum)]
     pub(crate) chart: ChartChoice,
     /// File to write, whose name ends in .svg or .png, instead of an SVG on standard output; with
-    /// `--chart all` an existing directory
+    /// `--chart all` a directory, which is created in an existing one
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
     /// Colours

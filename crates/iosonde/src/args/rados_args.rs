@@ -8,7 +8,13 @@ use iosonde_job::plan::{CEPH_TIMEOUT_S, CephAccess, WrittenParts};
 use iosonde_report::rados::RadosMode;
 use std::path::PathBuf;
 
-const RADOS_EXAMPLES: &str = "\
+/// The end of `iosonde rados --help`.
+pub(crate) const RADOS_EXAMPLES: &str = "\
+Examples:
+  iosonde rados bench -p testbench 30 write -b 4M     30 s of writes; removes its objects
+  iosonde rados cleanup -p testbench                  removes the objects of the last run";
+
+const RADOS_BENCH_EXAMPLES: &str = "\
 Examples:
   iosonde rados bench -p testbench 30 write -b 4M -t 16 --no-cleanup
   iosonde rados bench -p testbench 30 rand -t 16      reads the objects of the first
@@ -42,7 +48,7 @@ pub(crate) struct RadosArgs {
 pub(crate) enum RadosCommand {
     /// Write objects to a pool or read them back: the table and summary of `rados bench`, with
     /// percentiles and confidence intervals
-    #[command(after_help = RADOS_EXAMPLES)]
+    #[command(after_help = RADOS_BENCH_EXAMPLES)]
     Bench(BenchArgs),
     /// Remove objects that `write --no-cleanup` or killed runs have left
     #[command(after_help = CLEANUP_EXAMPLES)]

@@ -8,7 +8,7 @@ use iosonde_job::plan::Ceph;
 use iosonde_report::rbd::{ImageBenchHeader, ImageIoPattern, ImageIoType};
 use std::path::PathBuf;
 
-const RBD_EXAMPLES: &str = "\
+pub(crate) const RBD_EXAMPLES: &str = "\
 Examples:
   iosonde rbd bench --io-type write testbench/disk1
   iosonde rbd bench --io-type read --io-size 4M --io-pattern rand testbench/disk1

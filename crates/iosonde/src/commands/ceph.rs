@@ -53,7 +53,7 @@ pub(super) fn name_images(error: CommandError, target: &str, access: &CephAccess
         timeout_s: access.timeout_s.min(IMAGE_LIST_TIMEOUT_S),
         ..access.clone()
     };
-    let images = list_images(pool, "", &access).unwrap_or_default();
+    let images = list_images((pool, None), "", &access).unwrap_or_default();
     match error {
         CommandError::Usage { problem, .. } if !images.is_empty() => {
             CommandError::usage(problem, image_help(pool, &images))
@@ -80,14 +80,14 @@ pub(super) fn inspect_target_kind(
     consent: &[PathBuf],
 ) -> Result<StudyTargetKind, CommandError> {
     // Without --check and --dry-run, the image has been made and has a name.
-    if let Some((pool, bytes)) = requested_image(&target.to_string())? {
+    if let Some(request) = requested_image(&target.to_string())? {
         let pool = TargetUri::Rados {
-            pool,
-            namespace: None,
+            pool: request.pool,
+            namespace: request.namespace,
         };
         inspect_target(&pool, access)?;
         return Ok(StudyTargetKind::Existing {
-            bytes,
+            bytes: request.bytes,
             device: true,
             consent: true,
         });

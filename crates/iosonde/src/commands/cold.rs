@@ -16,10 +16,11 @@ pub(super) fn announce(
     cluster: &ClusterArgs,
 ) -> Result<(), CommandError> {
     let is_outside = |name: &&String| !matches!(cluster::target_within(name, cluster), Ok(Some(_)));
-    if cold.node
-        && let Some(name) = names.iter().find(is_outside)
-    {
-        return Err(no_nodes_of(name));
+    for name in names.iter().filter(|_| cold.node) {
+        // A malformed name has an error of its own.
+        if cluster::target_within(name, cluster)?.is_none() {
+            return Err(no_nodes_of(name));
+        }
     }
     if cold.node && names.is_empty() {
         return Err(no_nodes_of("the target of the jobs"));
@@ -145,6 +146,9 @@ mod tests {
         let failure = refused(&["sc://fast", "/mnt"]).unwrap();
         assert_eq!(failure.status(), 2);
         assert!(failure.text(false).contains("/mnt is not in a Kubernetes"));
+        let malformed = refused(&["sc://a/b"]).unwrap().text(false);
+        let problem = "invalid target `sc://a/b`";
+        assert!(malformed.contains(problem), "{malformed}");
         assert!(refused(&[]).is_some());
         assert!(refused(&["sc://fast"]).is_none());
     }

@@ -24,7 +24,7 @@ pub(crate) fn promises(args: &ExpectArgs) -> Result<Vec<Promise>, CommandError> 
 }
 
 /// Checks a stored probe against promises, in addition to those it was measured with.
-pub(crate) fn check_stored_probe(
+pub(crate) fn add_promise_checks(
     loaded: &mut Loaded,
     promises: &[Promise],
 ) -> Result<(), CommandError> {

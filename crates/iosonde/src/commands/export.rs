@@ -1,6 +1,6 @@
 //! `iosonde export`: one stored result as a document.
 
-use super::expect::{check_stored_probe, promises};
+use super::expect::{add_promise_checks, promises};
 use crate::args::ExportArgs;
 use crate::failure::CommandError;
 use crate::output::Output;
@@ -28,7 +28,7 @@ pub(crate) fn run(args: &ExportArgs) -> Result<(), CommandError> {
     }
     let store = crate::commands::open_history(&place)?;
     let mut loaded = store.load(args.run.as_deref().unwrap_or(LATEST))?;
-    check_stored_probe(&mut loaded, &promises)?;
+    add_promise_checks(&mut loaded, &promises)?;
     let output = Output::open_report(args.output.as_deref())?;
     let text = match args.series {
         true => series(&loaded, args.format)?,

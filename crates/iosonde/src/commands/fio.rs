@@ -10,6 +10,7 @@ mod target_options;
 
 use crate::args::{KeepArgs, WITHOUT_CEPH};
 use crate::commands::ceph::remote_storage;
+use crate::commands::file_name_uris::refuse_broken_uris;
 use crate::commands::{cold, consent, finish_command};
 use crate::failure::CommandError;
 use crate::fio_document::document;
@@ -146,6 +147,7 @@ fn measure(
     runner: LocalRunner,
     notes: Vec<String>,
 ) -> Result<(), CommandError> {
+    refuse_broken_uris(&plan.jobs)?;
     let consent = consent_of(command, runner.consent)?;
     let missing = no_device::missing_in(Path::new("/dev"), plan);
     let stop = StopSignal::listen_as_fio()?;

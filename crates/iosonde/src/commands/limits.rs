@@ -16,6 +16,16 @@ use iosonde_machine::bounded_read;
 use std::borrow::Cow;
 use std::path::Path;
 
+/// Examples of the parameters that a product can need.
+const EXAMPLE_VALUES: [(&str, &str); 6] = [
+    ("size", "375GiB"),
+    ("disks", "1"),
+    ("machine", "n1-standard-8"),
+    ("vcpus", "8"),
+    ("iops", "5000"),
+    ("throughput", "600"),
+];
+
 /// Prints the promise for one product, or lists all products.
 pub(crate) fn run(args: &LimitsArgs) -> Result<(), CommandError> {
     let output = Output::open_report(args.output.as_deref())?;
@@ -47,13 +57,67 @@ fn answer(args: &LimitsArgs) -> Result<String, CommandError> {
         };
     };
     let query = query(product, args).map_err(refused)?;
-    let promise = limits.evaluate(&query).map_err(refused)?;
+    let promise = limits
+        .evaluate(&query)
+        .map_err(|error| refused_product(&limits, args, query, error))?;
     match args.format {
         LimitsFormat::Table => Ok(table::promise(&promise)),
         LimitsFormat::Json => json::promise(&promise),
         LimitsFormat::Csv => Ok(csv::promise(&promise)),
         LimitsFormat::Markdown => Ok(markdown::promise(&promise)),
     }
+}
+
+/// The usage error for a product without an answer. The remedy for a missing parameter is in terms
+/// of options, and a whole command if the product alone was given.
+fn refused_product(
+    limits: &Limits,
+    args: &LimitsArgs,
+    query: Query,
+    error: LimitsError,
+) -> CommandError {
+    let LimitsError::Missing { parameter, .. } = error else {
+        return refused(error);
+    };
+    let (options, is_answered) = example_options(limits, query, parameter);
+    let product = args.product.as_deref().unwrap_or_default();
+    let is_product_alone =
+        args.about_a_product().is_none() && args.file.is_none() && !product.contains(':');
+    let help = match (options.is_empty(), is_answered && is_product_alone) {
+        (true, _) => format!("choose it with --{parameter}"),
+        (false, true) => format!("for example `iosonde limits {product} {options}`"),
+        (false, false) => format!("add {options}"),
+    };
+    CommandError::usage(error.to_string(), help)
+}
+
+/// Options with examples of the parameter that a query lacks, and of those that it lacks then; and
+/// whether the query has an answer with them.
+fn example_options(limits: &Limits, mut query: Query, missing: &'static str) -> (String, bool) {
+    let (mut options, mut parameter) = (Vec::new(), missing);
+    for _ in 0..EXAMPLE_VALUES.len() {
+        let mut examples = EXAMPLE_VALUES.into_iter();
+        let Some((_, value)) = examples.find(|(name, _)| *name == parameter) else {
+            break;
+        };
+        let is_given = parameter == "machine" && query.machine.is_some();
+        if is_given || query.set(parameter, value).is_err() {
+            break;
+        }
+        options.push(format!("--{parameter} {value}"));
+        match limits.evaluate(&query) {
+            Ok(_) => return (options.join(" "), true),
+            Err(LimitsError::Missing {
+                parameter: next, ..
+            }) => parameter = next,
+            // The product has no such value.
+            Err(_) => {
+                options.pop();
+                break;
+            }
+        }
+    }
+    (options.join(" "), false)
 }
 
 /// The usage error for a machine without a product: its limits differ between products.

@@ -5,11 +5,11 @@
 
 use super::ceph::prefix;
 use super::mapped_storage::{ImageMapping, killed_notes, map_target, undo_all};
-use super::requested_image::requested_image;
+use super::requested_image::{RequestedImage, requested_image};
 use crate::args::MapFormat;
 use crate::failure::CommandError;
 use crate::signals::StopSignal;
-use iosonde_ceph::{MadePool, NewPool, PoolKind, make_image, remove_image};
+use iosonde_ceph::{ImageName, MadePool, NewPool, PoolKind, make_image, remove_image};
 use iosonde_job::TargetUri;
 use iosonde_job::plan::CephAccess;
 use std::collections::BTreeMap;
@@ -26,8 +26,8 @@ const APPLICATION: &str = "iosonde";
 pub(in crate::commands) struct MadeStorage {
     access: CephAccess,
     pools: Vec<MadePool>,
-    /// Images, each with its pool.
-    images: Vec<(String, String)>,
+    /// Images.
+    images: Vec<ImageName>,
     /// Images that are mounted on this machine.
     mapped: Vec<ImageMapping>,
 }
@@ -50,7 +50,7 @@ impl MadeStorage {
         kind: Option<&PoolKind>,
     ) -> Result<MadeStorage, CommandError> {
         let requests = targets.iter().map(|target| requested_image(target));
-        let requests: Vec<Option<(String, u64)>> = requests.collect::<Result<_, _>>()?;
+        let requests: Vec<Option<RequestedImage>> = requests.collect::<Result<_, _>>()?;
         let pools = match kind {
             Some(kind) => new_pools(targets, kind)?,
             None => BTreeMap::new(),
@@ -81,15 +81,19 @@ impl MadeStorage {
             stop.check()?;
         }
         for (target, request) in targets.iter_mut().zip(requests) {
-            let Some((pool, bytes)) = request else {
+            let Some(request) = request else {
                 continue;
             };
-            let image = format!("{}{MADE_IMAGE}", prefix()?);
-            make_image(&pool, &image, bytes, &made.access)?;
-            *target = format!("rbd://{pool}/{image}");
-            eprintln!("made the image {pool}/{image}, {bytes} bytes");
+            let name = ImageName {
+                pool: request.pool,
+                namespace: request.namespace,
+                image: format!("{}{MADE_IMAGE}", prefix()?),
+            };
+            make_image(&name, request.bytes, &made.access)?;
+            *target = name.uri();
+            eprintln!("made the image {name}, {} bytes", request.bytes);
             consent.push(PathBuf::from(&*target));
-            made.images.push((pool, image));
+            made.images.push(name);
             stop.check()?;
         }
         Ok(made)
@@ -146,17 +150,17 @@ impl MadeStorage {
     /// mapped is not removed, and neither is its pool: its mount would never answer again.
     fn remove_all(&mut self) -> Vec<CommandError> {
         let (mut failures, left) = undo_all(&mut self.mapped);
-        for (pool, image) in std::mem::take(&mut self.images) {
+        for name in std::mem::take(&mut self.images) {
             // The whole pool goes with its images.
-            let is_in_made_pool = self.pools.iter().any(|made| made.pool() == pool);
-            if is_in_made_pool || left.contains(&(pool.clone(), image.clone())) {
+            let is_in_made_pool = self.pools.iter().any(|made| made.pool() == name.pool);
+            if is_in_made_pool || left.contains(&name) {
                 continue;
             }
-            let removed = remove_image(&pool, &image, &self.access);
+            let removed = remove_image(&name, &self.access);
             failures.extend(removed.err().map(CommandError::from));
         }
         for pool in std::mem::take(&mut self.pools) {
-            if left.iter().any(|(of_image, _)| of_image == pool.pool()) {
+            if left.iter().any(|name| name.pool == pool.pool()) {
                 continue;
             }
             failures.extend(pool.remove().err().map(CommandError::from));
@@ -180,6 +184,16 @@ fn new_pools(
                 return Err(CommandError::usage(
                     format!("{target}: an image needs a replicated pool for its metadata"),
                     "use --make-pool=replicated, or measure the pool itself: rados://POOL",
+                ));
+            }
+            Ok(TargetUri::Rbd {
+                pool,
+                namespace: Some(_),
+                image,
+            }) if image.starts_with('?') => {
+                return Err(CommandError::usage(
+                    format!("{target}: a new pool has no namespace"),
+                    format!("leave out the namespace: rbd://{pool}/{image}"),
                 ));
             }
             Ok(TargetUri::Rbd { pool, image, .. }) if image.starts_with('?') => {
@@ -218,6 +232,7 @@ mod tests {
         assert_eq!(pools, BTreeMap::from(expected));
         for (target, words) in [
             ("rbd://b/i", "a new pool has no image"),
+            ("rbd://b/ns/?size=1g", "a new pool has no namespace"),
             ("/mnt", "rados://POOL"),
         ] {
             let text = replicated(&[target]).unwrap_err();

@@ -18,7 +18,7 @@ use crate::args::MapFormat;
 use crate::failure::CommandError;
 use crate::signals::StopSignal;
 use image_mapping::{MadeFileSystem, MapPlan, find_device};
-use iosonde_ceph::{ImageFacts, read_image_facts};
+use iosonde_ceph::{ImageFacts, ImageName, read_image_facts};
 use iosonde_job::plan::CephAccess;
 use iosonde_job::target_scheme::is_image_name;
 use iosonde_job::{TargetScheme, TargetUri};
@@ -72,14 +72,6 @@ fn check(
             "name the image to map: rbd://POOL/IMAGE, or rbd://POOL/?size=10g",
         ));
     };
-    for target in targets {
-        if let Ok(Some(TargetUri::Rbd {
-            namespace: Some(_), ..
-        })) = ceph::target(target)
-        {
-            return Err(namespace_refused(target));
-        }
-    }
     let refused = |problem: MapProblem| RunError::unusable_target(first, problem.into());
     if !is_root {
         return Err(refused(MapProblem::NotRoot).into());
@@ -143,25 +135,30 @@ pub(in crate::commands) fn map_target(
     stop: &StopSignal,
     mapped: &mut Vec<ImageMapping>,
 ) -> Result<Option<PathBuf>, CommandError> {
-    let (pool, image) = match ceph::target(target)? {
-        Some(TargetUri::Rbd {
-            namespace: Some(_), ..
-        }) => return Err(namespace_refused(target)),
-        Some(TargetUri::Rbd { pool, image, .. }) => (pool, image),
-        _ => return Ok(None),
+    let Some(TargetUri::Rbd {
+        pool,
+        namespace,
+        image,
+    }) = ceph::target(target)?
+    else {
+        return Ok(None);
+    };
+    let image = ImageName {
+        pool,
+        namespace,
+        image,
     };
     let system = System::live();
     let mut programs = SystemPrograms::stopped_by(stop.interrupt.clone());
-    if image.contains('@') {
+    if image.image.contains('@') {
         return Err(RunError::unusable_target(target, MapProblem::Snapshot.into()).into());
     }
-    let facts = read_image_facts(&pool, &image, access)?;
+    let facts = read_image_facts(&image, access)?;
     let (made, fs_type) = choose_file_system(target, format, has_consent, &facts)?;
     if let Some(made) = made {
         require_program(made.program(), target, &programs)?;
     }
     let plan = MapPlan {
-        pool,
         image,
         fsid: facts.fsid,
         format: made,
@@ -187,14 +184,6 @@ pub(in crate::commands) fn map_target(
         eprintln!("mapped the image to {}", device.display());
     }
     Ok(Some(mapping.files()))
-}
-
-/// The error for an image in a namespace: `rbd map` is not called with one.
-fn namespace_refused(target: &str) -> CommandError {
-    CommandError::usage(
-        format!("{target}: --map takes no image in a namespace"),
-        "leave out --map, which measures the image through librbd",
-    )
 }
 
 /// The file system to make, if one is made, and the type to mount. An image in use is refused
@@ -247,7 +236,7 @@ fn choose_file_system(
 /// Undoes mappings, the last one first. Returns the failures, and the images that stay mapped.
 pub(in crate::commands) fn undo_all(
     mapped: &mut Vec<ImageMapping>,
-) -> (Vec<CommandError>, Vec<(String, String)>) {
+) -> (Vec<CommandError>, Vec<ImageName>) {
     let (mut failures, mut left) = (Vec::new(), Vec::new());
     if mapped.is_empty() {
         return (failures, left);
@@ -258,8 +247,7 @@ pub(in crate::commands) fn undo_all(
         let undone = mapping.undo(&mut programs, &system);
         failures.extend(undone.err().map(CommandError::from));
         if mapping.is_mapped(&system) {
-            let (pool, image) = mapping.image();
-            left.push((pool.to_owned(), image.to_owned()));
+            left.push(mapping.image().clone());
         }
     }
     (failures, left)

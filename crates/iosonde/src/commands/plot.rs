@@ -4,6 +4,7 @@ use super::report::input::take_all;
 use crate::args::{PlotArgs, PlotFormat};
 use crate::failure::CommandError;
 use crate::output::{Output, print_written};
+use iosonde_job::quote_shell_word;
 use iosonde_report::html::HtmlReportBuilder;
 use iosonde_report::plot::{ChartData, ChartKind, PlotSource, PlotStyle, chart_png, chart_svg};
 use std::io::IsTerminal;
@@ -61,6 +62,10 @@ pub(crate) fn run(args: &PlotArgs) -> Result<(), CommandError> {
             .iter()
             .try_for_each(|data| Output::Standard.write(&chart_svg(data, &style))),
         PlotDestination::Directory(directory) => {
+            if !directory.is_dir() {
+                let failed = |error| CommandError::Output(directory.clone(), error);
+                std::fs::create_dir(&directory).map_err(failed)?;
+            }
             for data in &charts {
                 let name = data.kind().name();
                 let file = |extension: &str| directory.join(format!("{name}.{extension}"));
@@ -88,7 +93,7 @@ fn destination(args: &PlotArgs) -> Result<PlotDestination, CommandError> {
         if is_all {
             return Err(CommandError::usage(
                 "all charts need a directory",
-                "run `mkdir -p charts` and add --output charts",
+                "add --output charts",
             ));
         }
         if std::io::stdout().is_terminal() {
@@ -103,13 +108,26 @@ fn destination(args: &PlotArgs) -> Result<PlotDestination, CommandError> {
         let kind = image_type(path)?;
         return Ok(PlotDestination::File(path.clone(), kind));
     }
-    if !path.is_dir() {
-        return Err(CommandError::usage(
-            format!("{} is not a directory", path.display()),
-            format!("create it: `mkdir -p {}`", path.display()),
-        ));
+    if path.is_dir() || can_create_directory(path) {
+        return Ok(PlotDestination::Directory(path.clone()));
     }
-    Ok(PlotDestination::Directory(path.clone()))
+    let existing = path.ancestors().find(|part| part.exists());
+    let help = match existing.is_none_or(Path::is_dir) {
+        true => format!(
+            "create it: `mkdir -p {}`",
+            quote_shell_word(&path.to_string_lossy())
+        ),
+        false => "name a directory: --output charts".to_owned(),
+    };
+    let problem = format!("{} is not a directory", path.display());
+    Err(CommandError::usage(problem, help))
+}
+
+/// Whether only the last part of a path is missing.
+fn can_create_directory(path: &Path) -> bool {
+    let parent = path.parent();
+    let has_parent = parent.is_some_and(|parent| parent.as_os_str().is_empty() || parent.is_dir());
+    has_parent && !path.exists()
 }
 
 /// Type of an image, by the end of its name.
@@ -247,19 +265,39 @@ mod tests {
     }
 
     #[test]
-    fn charts_need_an_existing_directory() {
-        let missing = args(&["--chart", "all", "-o", "/no/such/directory"]);
+    fn charts_need_a_directory_or_its_parent() {
+        let missing = args(&["--chart", "all", "-o", "/no/such/my directory"]);
         assert_eq!(missing.chart, ChartChoice::All);
         let refused = destination(&missing);
+        let command = "mkdir -p '/no/such/my directory'";
         assert!(
-            matches!(&refused, Err(CommandError::Usage { help, .. }) if help.contains("mkdir -p")),
+            matches!(&refused, Err(CommandError::Usage { help, .. }) if help.contains(command)),
             "{refused:?}"
         );
         assert!(destination(&args(&["--chart", "all"])).is_err());
         let directory = std::env::temp_dir();
         let path = directory.to_str().unwrap();
         let found = destination(&args(&["--chart", "all", "-o", path])).unwrap();
-        assert_eq!(found, PlotDestination::Directory(directory));
+        assert_eq!(found, PlotDestination::Directory(directory.clone()));
+        let missing = directory.join("iosonde-no-such-directory");
+        for path in [missing.to_str().unwrap(), "iosonde-no-such-directory/"] {
+            let found = destination(&args(&["--chart", "all", "-o", path])).unwrap();
+            assert_eq!(found, PlotDestination::Directory(path.into()));
+            assert!(!Path::new(path).exists(), "{path}");
+        }
+    }
+
+    #[test]
+    fn charts_are_refused_below_and_instead_of_a_file() {
+        let file = std::env::current_exe().unwrap();
+        for path in [file.clone(), file.join("charts")] {
+            let path = path.to_str().unwrap();
+            let refused = destination(&args(&["--chart", "all", "-o", path]));
+            let Err(CommandError::Usage { help, .. }) = refused else {
+                panic!("{path}: {refused:?}");
+            };
+            assert_eq!(help, "name a directory: --output charts", "{path}");
+        }
     }
 
     #[test]

@@ -33,7 +33,7 @@ use iosonde_study::probe::{
 use iosonde_study::promise_check::PromiseCheck;
 use iosonde_study::{StudyDriver, StudyError, StudyNeighbour};
 use probe_output::is_short;
-use probe_runs::{ProbeRuns, numbered_run, refuse_numbered_run};
+use probe_runs::{ProbeRuns, refuse_numbered_run, run_number};
 use std::path::PathBuf;
 use std::sync::{RwLock, mpsc};
 use std::thread::ScopedJoinHandle;
@@ -56,7 +56,6 @@ pub(crate) fn run(args: &ProbeArgs) -> Result<(), CommandError> {
     let mut runs = ProbeRuns::new(args, &stop, output);
     let mut closed = Ok(());
     for run in 1..=args.repeat.unwrap_or(1) {
-        let title = numbered_run(args, run);
         let probes = ProbeCommand {
             args,
             consent: consent.clone(),
@@ -67,7 +66,8 @@ pub(crate) fn run(args: &ProbeArgs) -> Result<(), CommandError> {
                 args.targets.len(),
                 args.seed.wrapping_add(u64::from(run - 1)),
             ),
-            view: (args.targets.len() > 1).then(|| TargetsView::new(&args.targets, &title)),
+            view: (args.targets.len() > 1)
+                .then(|| TargetsView::new(&args.targets, run_number(args, run))),
             run,
         };
         closed = probes.probe_all(&mut history_writers, |ended, failed| {
@@ -222,7 +222,7 @@ impl ProbeCommand<'_> {
             None => ProbeLive::new(self.stop.clone()),
             Some(view) => ProbeLive::of_several(who, view.clone(), self.stop.clone()),
         }
-        .in_run(&numbered_run(self.args, self.run));
+        .in_run(run_number(self.args, self.run));
         let name = &self.args.targets[who];
         let present = self.turns.leave_on_drop(who);
         let closed =

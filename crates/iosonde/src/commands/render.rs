@@ -3,6 +3,7 @@
 mod command_words;
 mod suite_files;
 
+use super::target_session::refuse_unused_medium;
 use super::{cluster, limits, run};
 use crate::args::{CliCommand, ClusterArgs, ColdArgs, PodsArgs, RunArgs, WrittenArgs};
 use crate::failure::CommandError;
@@ -11,7 +12,7 @@ use command_words::command_words;
 use iosonde_cluster::ClusterOptions;
 use iosonde_cluster::image::carries_agent;
 use iosonde_cluster::render::{RenderedCommand, RenderedTask, Rendering};
-use iosonde_job::TargetUri;
+use iosonde_job::{TargetUri, quote_shell_word};
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use suite_files::{SuiteFilesEnv, path_beside};
@@ -114,6 +115,7 @@ impl<'a> RenderRequest<'a> {
 
     fn manifests(&self, words: &[OsString]) -> Result<String, CommandError> {
         let (name, target, args) = self.target()?;
+        refuse_unused_medium(self.targets, self.cluster)?;
         let words = command_words(words)?;
         let command = match self.suite {
             Some(args) => suite_command(args, words)?,
@@ -231,9 +233,12 @@ fn refuse_other_consent(name: &str, consent: &[PathBuf]) -> Result<(), CommandEr
         Some(other) => Err(CommandError::usage(
             format!(
                 "--allow-overwrite {} does not name the target",
-                other.display()
+                quote_shell_word(&other.to_string_lossy())
             ),
-            format!("write --allow-overwrite {name}, or leave out --allow-overwrite"),
+            format!(
+                "write --allow-overwrite {}, or leave out --allow-overwrite",
+                quote_shell_word(name)
+            ),
         )),
     }
 }

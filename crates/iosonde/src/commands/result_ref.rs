@@ -22,7 +22,7 @@ impl ResultRef {
     /// Resolves a file that exists, a label, or the name of a stored result.
     pub(super) fn resolve(word: &str, store: Option<&Path>) -> Result<ResultRef, CommandError> {
         if word == "-" || Path::new(word).is_file() {
-            return file_result(word);
+            return read_result_file(word);
         }
         let opened =
             HistoryPath::find(store).and_then(|place| crate::commands::open_history(&place));
@@ -57,7 +57,7 @@ impl ResultRef {
     }
 }
 
-fn file_result(word: &str) -> Result<ResultRef, CommandError> {
+fn read_result_file(word: &str) -> Result<ResultRef, CommandError> {
     let wrong = |problem: String| {
         CommandError::usage(
             format!("{word}: {problem}"),

@@ -54,7 +54,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), CommandError> {
         .map(|one| one.name)
         .collect();
     consent::refuse_unmatched(&args.written.consent, &names, true)?;
-    let (baselines, mut failures) = baseline::find_baselines(&suite, args.keep.store.as_deref());
+    let (baselines, mut failures) = baseline::load_baselines(&suite, args.keep.store.as_deref());
     let targets = targets(args, &suite);
     failures.extend(refuse_unused_options(&names, &args.cluster).err());
     failures.extend(refuse_depths_without_effect(&suite, &targets).err());

@@ -1,6 +1,6 @@
 //! `iosonde show`: one stored result, or one figure of all results.
 
-use super::expect::{check_stored_probe, promises};
+use super::expect::{add_promise_checks, promises};
 use super::export::exported;
 use super::result_ref::print_latest;
 use crate::args::{PivotFormat, ShowArgs};
@@ -24,7 +24,7 @@ pub(crate) fn run(args: &ShowArgs) -> Result<(), CommandError> {
     if super::recomputed::is_requested(args) {
         return super::recomputed::run(args, &loaded);
     }
-    check_stored_probe(&mut loaded, &promises)?;
+    add_promise_checks(&mut loaded, &promises)?;
     let format = match args.format {
         None | Some(PivotFormat::Table) => Format::Table,
         Some(PivotFormat::Json) => Format::Json,

@@ -1,7 +1,10 @@
 //! `iosonde sweep`: measures a grid of option values.
 
+mod swept_job_file;
+
+use super::file_name_uris::refuse_broken_uris;
 use super::outside::Outside;
-use super::target_session::{TargetSession, neighbour_on, setup_reporters};
+use super::target_session::{TargetSession, neighbour_on, refuse_unused_options, setup_reporters};
 use super::{beforehand, ceph, cluster, cold, conclude_study, consent, nothing_found, target};
 use crate::args::SweepArgs;
 use crate::failure::{CommandError, report_all};
@@ -14,11 +17,11 @@ use crate::live::sweep_live::SweepLive;
 use crate::output::Output;
 use crate::signals::StopSignal;
 use iosonde_history::{HistoryHook, HistoryWriter, StoredRuns, absolute};
+use iosonde_job::Neighbour;
 use iosonde_job::diagnostic::{Diagnostic, Diagnostics};
 use iosonde_job::options::find_option;
 use iosonde_job::target_scheme::is_simulated_name;
 use iosonde_job::value::{Bytes, bytes};
-use iosonde_job::{Env, Neighbour};
 use iosonde_machine::consent::Consent;
 use iosonde_machine::system_env::SystemEnv;
 use iosonde_report as report;
@@ -29,7 +32,7 @@ use iosonde_study::sweep::{
     SweepTarget, WORKING_SET, announcement, parse_axes, planned_time, run_sweep,
 };
 use iosonde_study::{CutShort, StudyDriver};
-use std::path::Path;
+use swept_job_file::{base_text, is_job_file, read_job_file, unused_file_names};
 
 /// Limit on cells without `--yes`.
 const MOST_CELLS: usize = 10_000;
@@ -37,8 +40,6 @@ const MOST_CELLS: usize = 10_000;
 const WARM_UP_RUNTIMES: u64 = 5;
 /// Assumed free space of a volume in a dry run, which does not ask the cluster.
 const UNKNOWN_FREE_BYTES: u64 = 1 << 50;
-/// Limit on the size of a job file. Longer files are targets.
-const MOST_JOB_FILE_BYTES: u64 = 1 << 20;
 
 /// Measures the grid and prints the result.
 pub(crate) fn run(args: &SweepArgs) -> Result<(), CommandError> {
@@ -54,6 +55,7 @@ pub(crate) fn run(args: &SweepArgs) -> Result<(), CommandError> {
     let asked = SweepRequest::parse(args)?;
     let (consent, targets) = (&args.written.consent, &asked.targets);
     consent::refuse_unmatched(consent, targets, asked.job_file.is_some())?;
+    refuse_unused_options(targets, &args.cluster)?;
     cold::announce(args.cold.layers(), targets, &args.cluster)?;
     if args.dry_run {
         return dry_run(args, &asked);
@@ -186,7 +188,7 @@ impl SweepRequest {
             args.targets.iter().partition(|name| is_job_file(name));
         let (base, job_file) = match files[..] {
             [] => (Base::Plain, None),
-            [name] => (read_base(name, &env)?, Some(name.clone())),
+            [name] => (read_job_file(name, &env)?, Some(name.clone())),
             _ => {
                 return Err(CommandError::usage(
                     "more than one job file is given",
@@ -211,15 +213,7 @@ impl SweepRequest {
             all.saturating_mul(length)
         });
         let targets: Vec<String> = targets.into_iter().map(|name| absolute(name)).collect();
-        for (index, name) in targets.iter().enumerate() {
-            if targets[..index].contains(name) {
-                errors.push(
-                    Diagnostic::error(format!("{name} is given twice")).help(
-                        "name each target once; `iosonde probe` compares a target with itself",
-                    ),
-                );
-            }
-        }
+        refuse_repeated_targets(&targets, &mut errors);
         let within = (&args.cluster, &args.written.consent, &args.ceph);
         let mut asked = SweepRequest {
             neighbour: neighbour_on(&args.beside, &targets, within)?,
@@ -247,6 +241,12 @@ impl SweepRequest {
         report_all(asked.outside.refused(jobs()))?;
         asked.outside = Outside::from_args(&args.outside, jobs())?;
         asked.reach = grid.reach();
+        if asked.targets.is_empty() {
+            refuse_broken_uris(jobs())?;
+        }
+        if let Some(note) = unused_file_names(asked.job_file.as_deref(), &asked.targets, jobs()) {
+            eprintln!("note: {note}");
+        }
         Ok(asked)
     }
 
@@ -312,6 +312,17 @@ impl SweepRequest {
     }
 }
 
+fn refuse_repeated_targets(targets: &[String], errors: &mut Diagnostics) {
+    for (index, name) in targets.iter().enumerate() {
+        if targets[..index].contains(name) {
+            errors.push(
+                Diagnostic::error(format!("{name} is given twice"))
+                    .help("name each target once; `iosonde probe` compares a target with itself"),
+            );
+        }
+    }
+}
+
 /// Whether jobs on a target use the engine that they name.
 pub(super) fn keeps_engine(target: &str) -> bool {
     !is_simulated_name(target) && !matches!(ceph::target(target), Ok(Some(_)))
@@ -320,36 +331,6 @@ pub(super) fn keeps_engine(target: &str) -> bool {
 /// The problem with axes over iodepth for a synchronous engine.
 pub(super) fn depths_are_the_same(plan: &CurvePlan) -> String {
     format!("{}, so iodepth has no effect", plan.one_in_flight())
-}
-
-/// Whether the file has a `[section]` or, if it cannot be accessed, its name ends in `.fio`.
-fn is_job_file(name: &str) -> bool {
-    let path = Path::new(name);
-    let Ok(facts) = std::fs::metadata(path) else {
-        return path.extension().is_some_and(|ending| ending == "fio");
-    };
-    if !facts.is_file() || facts.len() > MOST_JOB_FILE_BYTES {
-        return false;
-    }
-    let text = std::fs::read_to_string(path).unwrap_or_default();
-    let is_section = |line: &str| {
-        let line = line.trim_start_matches('\u{feff}').trim();
-        line.starts_with('[') && line.contains(']')
-    };
-    text.lines().any(is_section)
-}
-
-fn read_base(name: &str, env: &dyn Env) -> Result<Base, CommandError> {
-    match env.read_file(name) {
-        Ok(text) => Ok(Base::File {
-            name: name.to_owned(),
-            text: String::from_utf8_lossy(&text).into_owned(),
-        }),
-        Err(error) => Err(CommandError::usage(
-            format!("job file {name}: {}", iosonde_job::errno::describe(&error)),
-            "name a readable job file",
-        )),
-    }
 }
 
 fn measure(
@@ -490,11 +471,4 @@ fn conclude(
         status,
         Box::new(session),
     )
-}
-
-fn base_text(base: &Base) -> &str {
-    match base {
-        Base::Plain => "",
-        Base::File { text, .. } => text,
-    }
 }

@@ -65,7 +65,8 @@ pub(super) fn neighbour_on(
     Ok(Some(neighbour))
 }
 
-/// Refuses options of clusters if no target is in a Kubernetes cluster.
+/// Refuses options of clusters if no target is in a Kubernetes cluster, and `--medium` without an
+/// emptyDir.
 pub(super) fn refuse_unused_options(
     names: &[String],
     args: &ClusterArgs,
@@ -76,8 +77,29 @@ pub(super) fn refuse_unused_options(
             format!("{option} has no effect: no target is in a Kubernetes cluster"),
             format!("leave out {option}, or name a target in a cluster, e.g. sc://CLASS"),
         )),
-        _ => Ok(()),
+        _ => refuse_unused_medium(names, args),
     }
+}
+
+/// Refuses `--medium` if no target is an emptyDir, the only volume that it describes. Pods of the
+/// user take no option of new pods, and are refused with all of them.
+pub(super) fn refuse_unused_medium(
+    names: &[String],
+    args: &ClusterArgs,
+) -> Result<(), CommandError> {
+    let has_no_medium = |name: &String| match cluster::target_within(name, args) {
+        Ok(Some((target, _))) => !matches!(target, TargetUri::EmptyDir | TargetUri::Pods { .. }),
+        Ok(None) => true,
+        // The error of the name is reported instead.
+        Err(_) => false,
+    };
+    if args.medium.is_none() || !names.iter().all(has_no_medium) {
+        return Ok(());
+    }
+    Err(CommandError::usage(
+        "--medium has no effect: no target is an emptyDir",
+        "leave out --medium, which only the target emptydir:// has",
+    ))
 }
 
 /// A target that is ready to be measured.
@@ -356,6 +378,7 @@ impl Session for TargetSession<'_> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::Medium;
 
     #[test]
     fn cluster_options_without_a_cluster_target_are_refused() {
@@ -372,6 +395,31 @@ mod tests {
             assert_eq!(failure.status(), 2);
             let text = failure.text(false);
             assert!(text.contains("--claim-size has no effect"), "{text}");
+        }
+    }
+
+    #[test]
+    fn medium_without_an_empty_dir_is_refused() {
+        let args = ClusterArgs {
+            medium: Some(Medium::Memory),
+            ..ClusterArgs::default()
+        };
+        let refused = |names: &[&str]| {
+            let names: Vec<String> = names.iter().map(|&name| name.to_owned()).collect();
+            refuse_unused_options(&names, &args).err()
+        };
+        for names in [&["sc://fast", "pvc://data"][..], &["/data", "sc://fast"]] {
+            let failure = refused(names).unwrap();
+            assert_eq!(failure.status(), 2);
+            let text = failure.text(false);
+            assert!(text.contains("no target is an emptyDir"), "{text}");
+        }
+        for names in [
+            &["sc://fast", "emptydir://"][..],
+            &["pods://app=fio"],
+            &["sc://"],
+        ] {
+            assert!(refused(names).is_none(), "{names:?}");
         }
     }
 

@@ -1,6 +1,7 @@
 //! Remedies of failures: one action each.
 
 use super::CommandError;
+use iosonde_job::quote_shell_word;
 use iosonde_job::target_scheme::is_path_name;
 use iosonde_machine::write_obstacles::lasting_name;
 use iosonde_result::doctor::WORKING_SET_BYTES_MIN;
@@ -11,11 +12,12 @@ use std::path::Path;
 
 const MIB: u64 = 1 << 20;
 
-/// Returns targets as arguments of `--allow-overwrite`, devices by their persistent names.
+/// Returns targets as arguments of `--allow-overwrite` in a shell, devices by their persistent
+/// names.
 fn lasting_names(targets: &[String]) -> String {
     let name = |target: &String| match is_path_name(target) {
-        true => lasting_name(Path::new(target)).display().to_string(),
-        false => target.clone(),
+        true => quote_shell_word(&lasting_name(Path::new(target)).to_string_lossy()),
+        false => quote_shell_word(target),
     };
     let names: Vec<String> = targets.iter().map(name).collect();
     names.join(" --allow-overwrite ")
@@ -125,6 +127,15 @@ mod tests {
         );
         let fio = CommandError::Run(error()).remedy().unwrap();
         assert!(fio.contains("a smaller size=, fewer jobs"), "{fio}");
+    }
+
+    #[test]
+    fn consent_to_targets_with_blanks_is_quoted() {
+        let targets = ["/my disk", "rbd://p/my image", "/data"].map(str::to_owned);
+        assert_eq!(
+            lasting_names(&targets),
+            "'/my disk' --allow-overwrite 'rbd://p/my image' --allow-overwrite /data"
+        );
     }
 
     #[test]

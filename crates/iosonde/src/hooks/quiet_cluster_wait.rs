@@ -76,7 +76,7 @@ impl QuietClusterWait {
         }
         let mut notes = Vec::new();
         if self.waits.waited >= Duration::from_secs(1) {
-            let waited = words::wait_text(self.waits.waited.as_nanos() as u64);
+            let waited = words::whole_seconds_text(self.waits.waited.as_nanos() as u64);
             notes.push(format!("waited {waited} for the Ceph cluster {aim}"));
         }
         match self.waits.timeouts {
@@ -84,7 +84,7 @@ impl QuietClusterWait {
             TIMEOUTS_MAX.. => notes.push(format!(
                 "the Ceph cluster {state} all the time: after {TIMEOUTS_MAX} failed waits of {}, \
                  runs started without waiting",
-                words::wait_text(QUIET_WAIT_CELL_MAX.as_nanos() as u64)
+                words::whole_seconds_text(QUIET_WAIT_CELL_MAX.as_nanos() as u64)
             )),
             1 => notes.push(format!("1 run started while the Ceph cluster {state}")),
             runs => notes.push(format!(

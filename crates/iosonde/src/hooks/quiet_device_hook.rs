@@ -149,7 +149,7 @@ impl Waits {
         }
         let mut notes = Vec::new();
         if self.waited >= Duration::from_secs(1) {
-            let waited = words::wait_text(self.waited.as_nanos() as u64);
+            let waited = words::whole_seconds_text(self.waited.as_nanos() as u64);
             notes.push(format!("waited {waited} for the device to become idle"));
         }
         match self.timeouts {
@@ -157,7 +157,7 @@ impl Waits {
             TIMEOUTS_MAX.. => notes.push(format!(
                 "other programs kept the device busy: after {TIMEOUTS_MAX} failed waits of {}, \
                  runs started without waiting",
-                words::wait_text(QUIET_WAIT_CELL_MAX.as_nanos() as u64)
+                words::whole_seconds_text(QUIET_WAIT_CELL_MAX.as_nanos() as u64)
             )),
             1 => notes.push("1 run started while other programs used the device".to_owned()),
             runs => notes.push(format!(

@@ -148,7 +148,7 @@ impl JournalFile {
         let Some(file) = &self.file else {
             return Vec::new();
         };
-        let lines: Vec<L> = match read_lines(file) {
+        let lines: Vec<L> = match recover_lines(file) {
             Ok(lines) => lines,
             Err(error) => {
                 self.lose(&error, report_note);
@@ -230,7 +230,7 @@ fn noted_consent(mut file: &File) -> Option<Vec<ConsentedTarget>> {
 }
 
 /// Reads all complete lines and truncates the rest. A journal without a header has no results.
-fn read_lines<L: DeserializeOwned>(mut file: &File) -> io::Result<Vec<L>> {
+fn recover_lines<L: DeserializeOwned>(mut file: &File) -> io::Result<Vec<L>> {
     file.seek(SeekFrom::Start(0))?;
     let mut lines = Vec::new();
     let mut whole_bytes = 0;

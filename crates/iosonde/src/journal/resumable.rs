@@ -44,15 +44,20 @@ impl ResumableCommand {
         }
     }
 
-    /// Shell command that resumes the study from any directory.
+    /// Shell command that resumes the study from any directory. `--resume` is before `--`, after
+    /// which all words are targets.
     fn resumed(&self) -> String {
-        let words = self.words.iter().filter(|word| *word != "--resume");
-        let words: Vec<String> = words.map(|word| quote_shell_word(word)).collect();
-        format!(
-            "cd {} && iosonde {} --resume",
-            quote_shell_word(&self.directory),
-            words.join(" ")
-        )
+        let separator = self.words.iter().position(|word| word == "--");
+        let (options, targets) = self.words.split_at(separator.unwrap_or(self.words.len()));
+        let options = options.iter().filter(|word| *word != "--resume");
+        let words = ["iosonde".to_owned()]
+            .into_iter()
+            .chain(options.map(|word| quote_shell_word(word)))
+            .chain(["--resume".to_owned()])
+            .chain(targets.iter().map(|word| quote_shell_word(word)));
+        let words: Vec<String> = words.collect();
+        let directory = quote_shell_word(&self.directory);
+        format!("cd {directory} && {}", words.join(" "))
     }
 }
 
@@ -104,6 +109,23 @@ mod tests {
         assert_eq!(
             command.resumed(),
             "cd '/mnt/my disk' && iosonde sweep . --bs 4k,8k 'it'\\''s' '' --resume"
+        );
+    }
+
+    #[test]
+    fn resume_option_is_before_the_separator_of_targets() {
+        let command = |words: &[&str]| ResumableCommand {
+            directory: "/data".to_owned(),
+            words: words.iter().map(|word| (*word).to_owned()).collect(),
+        };
+        assert_eq!(
+            command(&["sweep", "--resume", "--bs", "4k", "--", "-my disk"]).resumed(),
+            "cd /data && iosonde sweep --bs 4k --resume -- '-my disk'"
+        );
+        // After the separator, the word is the name of a target.
+        assert_eq!(
+            command(&["probe", "--", "--resume"]).resumed(),
+            "cd /data && iosonde probe --resume -- --resume"
         );
     }
 

@@ -3,6 +3,7 @@
 
 #[cfg(test)]
 mod report_tests;
+pub(crate) mod run_number;
 mod screen;
 pub(crate) mod targets_view;
 
@@ -10,6 +11,7 @@ use super::activity::LiveActivity;
 use super::overwrite_warning;
 use super::view::LiveView;
 use crate::signals::StopSignal;
+use iosonde_job::quote_shell_word;
 use iosonde_job::target_scheme::is_image_name;
 use iosonde_report::probe::short_report::target_letter;
 use iosonde_report::probe::{maximum_depth, row};
@@ -17,6 +19,7 @@ use iosonde_result::observer::RunProgress;
 use iosonde_study::probe::{Knee, PhaseFigure, ProbeAnnouncement, ProbePhase, StudyTargetKind};
 use iosonde_study::saturation::CurveCell;
 use iosonde_study::{Announcement, StudyEvent, StudyFinding, StudyObserver, StudyStep, words};
+use run_number::RunNumber;
 use screen::Screen;
 #[cfg(test)]
 use std::io::Write;
@@ -28,8 +31,7 @@ pub(crate) struct ProbeLive {
     view: LiveView,
     /// Index of the target and the shared view if several targets are probed.
     together: Option<(usize, TargetsView)>,
-    /// Number of the run, to follow the target: `, run 2 of 5`. Empty if the probe runs once.
-    run: String,
+    run: RunNumber,
     screen: Screen,
     activity: LiveActivity,
     /// Current phase, or the phase whose knee is searched.
@@ -53,9 +55,9 @@ impl ProbeLive {
         live
     }
 
-    /// Shows the number of the run, if it is not empty: `, run 2 of 5`.
-    pub(crate) fn in_run(mut self, run: &str) -> Self {
-        run.clone_into(&mut self.run);
+    /// Shows the number of the run, and counts the runs that follow as time left.
+    pub(crate) fn in_run(mut self, run: RunNumber) -> Self {
+        self.run = run;
         self
     }
 
@@ -70,7 +72,7 @@ impl ProbeLive {
             stop,
             view,
             together: None,
-            run: String::new(),
+            run: RunNumber::default(),
             screen: Screen::default(),
             activity: LiveActivity::default(),
             phase: ProbePhase::Layout,
@@ -117,13 +119,13 @@ impl ProbeLive {
 
 impl ProbeLive {
     fn announce(&mut self, announcement: &ProbeAnnouncement<'_>) {
-        self.screen = Screen::new(announcement, &self.run);
+        self.screen = Screen::new(announcement, self.run);
         if self.view.is_live() {
             let target = announcement.target;
             let place = (target.name.as_str(), target.path.as_str(), &target.kind);
             self.activity = LiveActivity::observe([place]);
         }
-        for text in announced(announcement, self.together.is_some(), &self.run) {
+        for text in announced(announcement, self.together.is_some(), self.run) {
             self.line(&text);
         }
     }
@@ -138,7 +140,8 @@ impl ProbeLive {
     }
 
     fn begin_cell(&mut self, jobs: u32, iodepth: u32) {
-        self.screen.next_run(row::search_cell_text(jobs, iodepth));
+        self.screen
+            .next_run(row::jobs_and_depth_text(jobs, iodepth));
         self.activity.begin();
     }
 
@@ -179,7 +182,7 @@ impl ProbeLive {
             let at = format!(
                 "{}, {}",
                 phase.title(),
-                row::search_cell_text(cell.jobs, cell.iodepth)
+                row::jobs_and_depth_text(cell.jobs, cell.iodepth)
             );
             format!("{at:<28} {}", row::phase_rate_text(phase, cell.iops))
         });
@@ -233,9 +236,12 @@ impl Drop for ProbeLive {
     }
 }
 
-/// Describes the bytes that the probe writes, and its length. `run` is the number of the run:
-/// `, run 2 of 5`, or empty.
-fn announced(announcement: &ProbeAnnouncement<'_>, is_in_turns: bool, run: &str) -> Vec<String> {
+/// Describes the bytes that the probe writes, and the length of one run.
+fn announced(
+    announcement: &ProbeAnnouncement<'_>,
+    is_in_turns: bool,
+    run: RunNumber,
+) -> Vec<String> {
     let target = announcement.target;
     let (name, size) = (&target.name, words::bytes(announcement.bytes));
     let what = match &target.kind {
@@ -258,7 +264,8 @@ fn announced(announcement: &ProbeAnnouncement<'_>, is_in_turns: bool, run: &str)
                 false => "file",
             };
             format!(
-                "{name}: only reads this {kind} of {size}; --allow-overwrite {name} permits writing"
+                "{name}: only reads this {kind} of {size}; --allow-overwrite {} permits writing",
+                quote_shell_word(name)
             )
         }
         StudyTargetKind::Simulated { .. } => format!("{name}: a simulated device"),
@@ -284,6 +291,7 @@ fn announced(announcement: &ProbeAnnouncement<'_>, is_in_turns: bool, run: &str)
         true => ", plus the turns of the other targets",
         false => "",
     };
+    let run = run.words();
     let end =
         format!("{steps}, {total}{others}{run}; Ctrl-C stops early and prints the results so far");
     [what].into_iter().chain(lost).chain([end]).collect()

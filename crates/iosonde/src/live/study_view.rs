@@ -130,7 +130,7 @@ impl RunningStep {
         let share = self.planned_ns.map(of_time).or(self.done);
         let left = self
             .planned_ns
-            .map(|ns| words::wait_text(ns.saturating_sub(self.at_ns)));
+            .map(|ns| words::whole_seconds_text(ns.saturating_sub(self.at_ns)));
         let row = StepRow {
             title: &self.title,
             rate: &self.rate,

@@ -7,9 +7,11 @@ use std::fs;
 fn plot_writes_each_chart_of_a_stored_probe() {
     let scratch = Scratch::new("plot-all");
     scratch.done(&["probe", "sim:sata-ssd", "--quick"]);
-    fs::create_dir(scratch.path("charts")).unwrap();
+    let output = scratch.run(&["plot", "--chart", "all", "-o", "below/charts"]);
+    assert_eq!(output.status.code(), Some(2), "{}", error(&output));
+    assert!(!scratch.path("below").exists());
     let output = scratch.run(&[
-        "plot", "--chart", "all", "-o", "charts", "--size", "800x450",
+        "plot", "--chart", "all", "-o", "charts/", "--size", "800x450",
     ]);
     assert!(output.status.success(), "{}", error(&output));
     for name in ["latency", "timeline", "histogram"] {

@@ -260,3 +260,37 @@ fn cluster_options_need_a_target_in_a_cluster() {
         assert!(said.contains("--claim-size has no effect"), "{said}");
     }
 }
+
+#[test]
+fn medium_needs_an_empty_dir_among_the_targets() {
+    let scratch = Scratch::new("unused-medium");
+    let workload = "[[workload]]\nname = \"w\"\noptions = { rw = \"read\", size = \"1m\" }\n";
+    scratch.file("plain.toml", workload);
+    for words in [
+        &["probe", "sc://fast", "pvc://data"][..],
+        &["run", "plain.toml", "sc://fast"],
+        &["sweep", "sc://fast", "--size", "16m"],
+        &["sweep", "sc://fast", "--size", "16m", "--dry-run"],
+        &["load", "sc://fast"],
+        &["pts", "iops", "sc://fast"],
+        &["fio", "--target=sc://fast", "--name=a", "--size=1m"],
+        &["k8s", "fio", "-s", "fast"],
+        &["k8s", "csi", "sc://fast"],
+        &["k8s", "lifecycle", "sc://fast"],
+        &["doctor", "--cluster"],
+    ] {
+        let unused = ["--medium", "memory", "--kubeconfig", "none"];
+        let refused = scratch.run(&[words, &unused].concat());
+        let said = error(&refused);
+        // A suite reports the unreachable cluster too, whose status is another one.
+        let is_usage = refused.status.code() == Some(2) || words[0] == "run";
+        assert!(is_usage && !refused.status.success(), "{words:?}: {said}");
+        assert!(said.contains("--medium has no effect"), "{words:?}: {said}");
+    }
+    // With an emptyDir, the missing kubeconfig is the problem.
+    let words = ["probe", "sc://fast", "emptydir://", "--medium", "memory"];
+    let refused = scratch.run(&[&words[..], &["--kubeconfig", "none", "--no-save"]].concat());
+    let said = error(&refused);
+    assert!(!refused.status.success(), "{said}");
+    assert!(!said.contains("--medium"), "{said}");
+}

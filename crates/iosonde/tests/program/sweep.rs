@@ -178,6 +178,22 @@ fn check_other_files(target: &str) {
     }
 }
 
+#[test]
+fn file_names_that_the_target_replaces_are_noted() {
+    let scratch = Scratch::new("sweep-unused-names");
+    fs::create_dir(scratch.path("target")).unwrap();
+    let job = "[a]\nioengine=libaio\nrw=randread\nbs=4k\nsize=16m\nfilename=rbd://p/i\n";
+    scratch.file("job.fio", job);
+    let planned = scratch.run(&["sweep", "job.fio", "target", "--iodepth", "1", "--dry-run"]);
+    let reported = error(&planned);
+    assert!(planned.status.success(), "{reported}");
+    let note = "note: job.fio: filename=rbd://p/i is not used: the jobs run on ";
+    let (_, after) = reported.split_once(note).expect(&reported);
+    let target = after.lines().next().unwrap();
+    assert!(target.ends_with("/target"), "{reported}");
+    assert_eq!(reported.matches("is not used").count(), 1, "{reported}");
+}
+
 /// With a target and without one.
 #[test]
 fn sweep_runs_no_command_and_writes_logs_in_their_directory() {

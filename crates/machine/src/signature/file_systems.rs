@@ -1,7 +1,7 @@
 //! File systems and swap space whose marks are too short for the table, or at varying positions.
 
 use super::Signature;
-use super::view::{View, le_u16, le_u32, padded_text, serial, uuid_text};
+use super::view::{View, le_u16, le_u32, serial, unpadded_text, uuid_text};
 use std::io;
 
 /// Probes all of these formats.
@@ -53,7 +53,7 @@ fn ext_signature(view: &View<'_>) -> io::Result<Option<Signature>> {
     };
     Ok(Some(
         Signature::new(kind, what, 1024 + 56)
-            .label(padded_text(&block[120..136]))
+            .label(unpadded_text(&block[120..136]))
             .uuid(uuid_text(&block[104..120])),
     ))
 }
@@ -75,7 +75,7 @@ fn fat_signature(view: &View<'_>) -> io::Result<Option<Signature>> {
     }
     // The extended fields of FAT32 are at another offset. FAT32 has no 16-bit FAT length.
     let at = if le_u16(&block, 22) == 0 { 64 } else { 36 };
-    let label = padded_text(&block[at + 7..at + 18])
+    let label = unpadded_text(&block[at + 7..at + 18])
         .filter(|label| block[at + 2] == 0x29 && label != "NO NAME");
     let id = if matches!(block[at + 2], 0x28 | 0x29) {
         serial(&block[at + 3..at + 7])
@@ -108,7 +108,7 @@ fn swap_signature(view: &View<'_>) -> io::Result<Option<Signature>> {
         let signature = Signature::new(kind, what, page - 10);
         return Ok(Some(
             signature
-                .label(padded_text(&head[28..44]))
+                .label(unpadded_text(&head[28..44]))
                 .uuid(uuid_text(&head[12..28])),
         ));
     }
@@ -185,7 +185,7 @@ fn hfs_signature(view: &View<'_>) -> io::Result<Option<Signature>> {
         return Ok(None);
     }
     Ok(Some(
-        Signature::new("hfs", "an HFS file system", 1024).label(padded_text(name)),
+        Signature::new("hfs", "an HFS file system", 1024).label(unpadded_text(name)),
     ))
 }
 
@@ -210,7 +210,7 @@ fn bcachefs_signature(view: &View<'_>) -> io::Result<Option<Signature>> {
     } else if *mark == BCACHE_MARK || *mark == BCACHEFS_MARK {
         let signature = Signature::new("bcachefs", "a bcachefs file system", 4096 + 24);
         signature
-            .label(padded_text(&block[72..104]))
+            .label(unpadded_text(&block[72..104]))
             .uuid(uuid_text(&block[56..72]))
     } else {
         return Ok(None);

@@ -1,7 +1,7 @@
 //! Formats that are identified by one mark at one offset.
 
 use super::Signature;
-use super::view::{View, guid_text, le_u64, padded_text, utf16, uuid_text};
+use super::view::{View, guid_text, le_u64, unpadded_text, utf16, uuid_text};
 use std::io;
 
 /// The position of a format's name or identifier, in bytes from the start of the device.
@@ -40,7 +40,7 @@ impl Field {
             Self::Guid(_) => guid_text(&bytes),
             Self::Hex64(_) => Some(format!("{:016X}", le_u64(&bytes, 0))),
             Self::Serial(_) => super::view::serial(&bytes),
-            _ => padded_text(&bytes),
+            _ => unpadded_text(&bytes),
         })
     }
 }

@@ -78,7 +78,7 @@ pub(super) fn le_u64(block: &[u8], at: usize) -> u64 {
 }
 
 /// A name padded with zeros or blanks; `None` if it is empty.
-pub(super) fn padded_text(bytes: &[u8]) -> Option<String> {
+pub(super) fn unpadded_text(bytes: &[u8]) -> Option<String> {
     let end = bytes
         .iter()
         .position(|byte| *byte == 0)
@@ -158,8 +158,8 @@ mod tests {
 
     #[test]
     fn names_lose_their_padding() {
-        assert_eq!(padded_text(b"DATA       ").unwrap(), "DATA");
-        assert_eq!(padded_text(b"\0\0"), None);
+        assert_eq!(unpadded_text(b"DATA       ").unwrap(), "DATA");
+        assert_eq!(unpadded_text(b"\0\0"), None);
         assert_eq!(
             utf16(&[b'a', 0, 0xe9, 0, 0, 0, b'x', 0]).unwrap(),
             "a\u{e9}"

@@ -1,7 +1,7 @@
 //! Members of volume managers, RAID arrays and mirrors, and encrypted volumes.
 
 use super::Signature;
-use super::view::{View, le_u32, le_u64, padded_text, uuid_text};
+use super::view::{View, le_u32, le_u64, unpadded_text, uuid_text};
 use std::io;
 
 /// Probes all of these formats.
@@ -33,7 +33,7 @@ fn lvm_signature(view: &View<'_>) -> io::Result<Option<Signature>> {
             let header = le_u32(&block, 20) as usize;
             let id = block
                 .get(header..header + 32)
-                .and_then(padded_text)
+                .and_then(unpadded_text)
                 .filter(|id| id.is_ascii() && id.len() == 32);
             let signature = Signature::new("LVM2_member", "an LVM physical volume", at);
             return Ok(Some(signature.uuid(id.as_deref().map(lvm_id))));
@@ -66,14 +66,14 @@ fn luks_signature(view: &View<'_>) -> io::Result<Option<Signature>> {
         let version = u16::from_be_bytes([block[6], block[7]]);
         if block[..6] == *mark && matches!(version, 1 | 2) {
             let label = if version == 2 {
-                padded_text(&block[24..72])
+                unpadded_text(&block[24..72])
             } else {
                 None
             };
             return Ok(Some(
                 Signature::new("crypto_LUKS", LUKS, at)
                     .label(label)
-                    .uuid(padded_text(&block[168..208])),
+                    .uuid(unpadded_text(&block[168..208])),
             ));
         }
     }
@@ -128,7 +128,7 @@ fn add_md_1_signatures(view: &View<'_>, found: &mut Vec<Signature>) -> io::Resul
             let signature = Signature::new("linux_raid_member", MD, at);
             found.push(
                 signature
-                    .label(padded_text(&block[32..64]))
+                    .label(unpadded_text(&block[32..64]))
                     .uuid(uuid_text(&block[16..32])),
             );
         }
@@ -176,7 +176,7 @@ fn zfs_pool(list: &[u8]) -> Option<String> {
     const KEY: &[u8] = b"\0\0\0\x04name\0\0\0\x09\0\0\0\x01";
     let at = list.windows(KEY.len()).position(|window| window == KEY)? + KEY.len();
     let length = u32::from_be_bytes(list.get(at..at + 4)?.try_into().ok()?) as usize;
-    padded_text(list.get(at + 4..(at + 4).checked_add(length)?)?)
+    unpadded_text(list.get(at + 4..(at + 4).checked_add(length)?)?)
 }
 
 /// DRBD has its internal metadata in the last 4 KiB.

@@ -7,7 +7,7 @@ use super::page_quantity::quantity;
 use super::text_elements::{element, short_name, table, table_row};
 use crate::intervals::half_width;
 use crate::known_digits::{
-    BANDWIDTH_UNITS, LATENCY_UNITS, RATE_UNITS, UnitLadder, with_interval, with_micro_sign,
+    BANDWIDTH_UNITS, LATENCY_UNITS_UTF8, RATE_UNITS, UnitLadder, with_interval,
 };
 use std::iter;
 
@@ -138,11 +138,11 @@ fn rate_text(rate: PageRate, unit: PageUnit) -> String {
     let units: &UnitLadder = match unit {
         PageUnit::Iops => RATE_UNITS,
         PageUnit::BytesPerS => BANDWIDTH_UNITS,
-        PageUnit::Ns => LATENCY_UNITS,
+        PageUnit::Ns => LATENCY_UNITS_UTF8,
         PageUnit::Percent => &[(1.0, " %")],
         PageUnit::Count => &[(1.0, "")],
     };
-    with_micro_sign(&with_interval(rate.mean, rate.error, units, "±"))
+    with_interval(rate.mean, rate.error, units, "±")
 }
 
 #[cfg(test)]

@@ -3,8 +3,9 @@
 //! The document is made for drawing: series are thinned, histograms are coarse, and data that runs
 //! share (hosts, plans, targets) is in it once. iosonde's own JSON keeps everything.
 
-pub(crate) use super::{page_rate::PageRate, rate_state::RateState};
+pub(crate) use super::page_rate::PageRate;
 use crate::load::objective_limits::ObjectiveLimit;
+pub(crate) use crate::load::rate_state::RateState;
 use iosonde_job::plan::Plan;
 use iosonde_result::host::{Host, TargetInfo};
 use iosonde_result::run::{BackendUsed, CpuUse, DiskUtil, RunEvent, Verdict};

@@ -3,8 +3,8 @@
 use super::document::{PageCellTexts, PageFigure, PageFigureTexts, PageRate};
 use crate::intervals::half_width;
 use crate::known_digits::{
-    BANDWIDTH_UNITS, LATENCY_UNITS, RATE_UNITS, bandwidth_and_half_of_rate, figure_and_half,
-    half_of_known_digits, known_digits, with_micro_sign,
+    BANDWIDTH_UNITS, LATENCY_UNITS_UTF8, RATE_UNITS, bandwidth_and_half_of_rate, figure_and_half,
+    half_of_known_digits, known_digits,
 };
 use crate::sweep::cell_text::{cell_bandwidth, cell_mean_latency, cell_percentiles, cell_rate};
 use iosonde_result::compare::{Figure, Measure, ResultPart, Subject, informative_interval};
@@ -74,7 +74,7 @@ fn mean_figure<'a>(part: &'a ResultPart, subject: Subject, kind: &str) -> Option
 }
 
 fn latency_text(ns: f64, half: Option<f64>) -> String {
-    with_micro_sign(&known_digits(ns, half, LATENCY_UNITS))
+    known_digits(ns, half, LATENCY_UNITS_UTF8)
 }
 
 /// Formats the percentile of an index in [`SLOWER_SHARES`].
@@ -89,8 +89,7 @@ fn percentile(figure: &PageFigure, index: usize) -> Option<String> {
 impl PageCellTexts {
     /// Formats the figures of a sweep's cell.
     pub(super) fn from_cell(cell: &SweepCell) -> PageCellTexts {
-        let latency = |text: Option<String>| text.map(|text| with_micro_sign(&text));
-        let [p50, p99] = cell_percentiles(cell).map(latency);
+        let [p50, p99] = cell_percentiles(cell, LATENCY_UNITS_UTF8);
         let rate = cell.iops.filter(|_| cell.basis == CellBasis::Measured);
         let half = |value: f64, units| {
             let rate = rate?;
@@ -103,7 +102,7 @@ impl PageCellTexts {
             bandwidth: cell_bandwidth(cell, BANDWIDTH_UNITS),
             bandwidth_half: (cell.bytes_per_s).and_then(|bytes| half(bytes, BANDWIDTH_UNITS)),
             doubt: rate.and_then(|rate| PageRate::new(rate.mean, rate.error).doubt()),
-            mean: latency(cell_mean_latency(cell)),
+            mean: cell_mean_latency(cell, LATENCY_UNITS_UTF8),
             p50,
             p99,
         }

@@ -1,13 +1,13 @@
 //! Load studies for the page.
 
 use super::document::{LoadCell, LoadMatrix, LoadPoint, PageLoad};
-use super::rate_state::RateState;
-use crate::known_digits::with_micro_sign;
+use crate::known_digits::LATENCY_UNITS_UTF8;
 use crate::load::knee_rate::{knee_in_words, sustained_per_s};
 use crate::load::matrix::cell_text;
 use crate::load::objective_limits::objective_limits;
+use crate::load::rate_state::RateState;
 use crate::load::{
-    PERCENTILES, headline, knee_per_s, longest, notes, notes_of_step, objectives, percentile,
+    PERCENTILES, headline, knee_per_s, longest, notes, notes_of_step, objectives, percentile_in,
 };
 use crate::suite::load_of_step;
 use iosonde_study::load::{LoadMeasurement, LoadResult, Matrix};
@@ -59,7 +59,7 @@ fn point(point: &LoadMeasurement) -> LoadPoint {
         achieved_per_s: point.achieved_per_s(),
         state: RateState::of_measurement(point),
         percentiles_ns: PERCENTILES.map(|percent| point.percentile_ns(percent)),
-        shown: PERCENTILES.map(|percent| with_micro_sign(&percentile(point, percent))),
+        shown: PERCENTILES.map(|percent| percentile_in(point, percent, LATENCY_UNITS_UTF8)),
         max_ns: longest(point),
     }
 }
@@ -69,7 +69,7 @@ fn matrix(matrix: &Matrix) -> LoadMatrix {
         let cells = row.iter().map(|cell| LoadCell {
             state: cell.state,
             p99_ns: cell.p99_ns,
-            shown: cell_text(cell).map(|text| with_micro_sign(&text)),
+            shown: cell_text(cell, LATENCY_UNITS_UTF8),
         });
         cells.collect()
     };
@@ -256,7 +256,7 @@ mod tests {
         assert!(text.contains(knee), "{text}");
         assert!(text.contains("<tr><td>1.00k</td>"), "{text}");
         for (point, page_point) in result.points.iter().zip(convert_load("", &result).points) {
-            let p99 = with_micro_sign(&percentile(point, 99.0));
+            let p99 = percentile_in(point, 99.0, LATENCY_UNITS_UTF8);
             assert_eq!(page_point.shown[2], p99);
             assert!(text.contains(&format!("<td>{p99}</td>")), "{p99}: {text}");
         }

@@ -1,7 +1,6 @@
 //! Quantities of the page as text, with three significant digits. Equal to `web/src/format.ts`.
 
 use super::document::PageUnit;
-use crate::known_digits::with_micro_sign;
 use iosonde_result::words;
 
 /// Returns a value with its unit.
@@ -10,7 +9,7 @@ pub(crate) fn quantity(value: f64, unit: PageUnit) -> String {
         PageUnit::Iops if value < 10.0 && value.fract() != 0.0 => format!("{value:.1}"),
         PageUnit::Iops => words::iops_text(value),
         PageUnit::BytesPerS => words::bandwidth(value),
-        PageUnit::Ns => with_micro_sign(&words::latency(value)),
+        PageUnit::Ns => words::latency_with_micro_sign(value),
         PageUnit::Percent => format!("{} %", words::three_digits(value)),
         PageUnit::Count => words::three_digits(value),
     }

@@ -2,7 +2,7 @@
 
 use super::document::{PageSpread, SpreadRow};
 use crate::figures::label;
-use crate::known_digits::with_micro_sign;
+use crate::known_digits::LATENCY_UNITS_UTF8;
 use crate::spread::{counts, mean_text};
 use iosonde_result::compare::{MeasuredResult, combine_figures};
 
@@ -14,7 +14,7 @@ pub(super) fn convert_spread(name: &str, results: &[MeasuredResult]) -> Option<P
             let percent = |share: Option<f64>| share.map(|share| share * 100.0);
             SpreadRow {
                 what: format!("{part} {}", label(subject.name(), measure)),
-                mean: with_micro_sign(&mean_text(measure, &side)),
+                mean: mean_text(measure, &side, LATENCY_UNITS_UTF8),
                 runs: side.runs,
                 machines: side.machines,
                 within_percent: percent(side.spread.and_then(|spread| spread.within_machine)),

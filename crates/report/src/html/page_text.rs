@@ -8,7 +8,6 @@ use super::document::{
 use super::page_header::conditions;
 use super::page_winner::NAMES;
 use super::text_elements::{element, hidden_items_text, short_name, table, table_row};
-use crate::known_digits::with_micro_sign;
 use crate::unique;
 use iosonde_study::words;
 use std::collections::HashSet;
@@ -182,7 +181,7 @@ fn load_row(point: &LoadPoint) -> String {
 }
 
 fn latency_text(ns: f64) -> String {
-    with_micro_sign(&words::latency(ns))
+    words::latency_with_micro_sign(ns)
 }
 
 fn sweep_columns(sweep: &PageSweep) -> Vec<&str> {

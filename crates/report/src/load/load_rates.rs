@@ -1,5 +1,6 @@
 //! Table of the offered rates of a load study.
 
+use super::rate_state::RateState;
 use super::{PERCENTILES, is_judged, latency, latency_bar, longest, percent_of, percentile};
 use crate::axis_numbers::value_range;
 use crate::text_table::{column_widths, columns, hidden_columns};
@@ -49,10 +50,11 @@ pub(super) fn curve(result: &LoadResult) -> String {
 type RateCells = [String; HEAD.len()];
 
 fn cells(point: &LoadMeasurement, capacity: Option<f64>, range: (f64, f64)) -> RateCells {
-    let mark = match (point.interrupted, point.kept_up) {
-        (true, _) => '/',
-        (false, false) => '*',
-        (false, true) => ' ',
+    let mark = match RateState::of_measurement(point) {
+        RateState::Sustained => ' ',
+        RateState::FellBehind => '*',
+        RateState::Interrupted => '/',
+        RateState::Failed => '!',
     };
     let [p50, p95, p99, p99_9] = PERCENTILES.map(|percent| percentile(point, percent));
     let load = capacity.map(|capacity| percent_of(point.offered.total(), capacity));

@@ -3,8 +3,8 @@
 use crate::axis_numbers::{log_share, value_range};
 use crate::intervals::half_width;
 use crate::known_digits::{
-    APPROXIMATE_MARK, LATENCY_UNITS, PREDICTED_LEGEND, UNITS_IN_CELLS, UnitLadder, approximate,
-    predicted, two_digits,
+    APPROXIMATE_MARK, PREDICTED_LEGEND, UNITS_IN_CELLS, UnitLadder, approximate, predicted,
+    two_digits,
 };
 use crate::text_table::wrapped;
 use iosonde_study::load::{CellState, Matrix, MatrixCell};
@@ -125,13 +125,9 @@ fn range(matrix: &Matrix) -> (f64, f64) {
 }
 
 /// Formats the latency of a cell with two digits: `1.2 ms`, `(1.2 ms)`, `x`. The terminal, the page
-/// and charts show the same digits and marks. `None`: nothing is known of the cell.
-pub(crate) fn cell_text(cell: &MatrixCell) -> Option<String> {
-    cell_text_in(cell, LATENCY_UNITS)
-}
-
-/// Formats the latency of a cell as [`cell_text`] does, with these units.
-fn cell_text_in(cell: &MatrixCell, units: &UnitLadder) -> Option<String> {
+/// and charts show the same digits and marks, each with its units. `None`: nothing is known of the
+/// cell.
+pub(crate) fn cell_text(cell: &MatrixCell, units: &UnitLadder) -> Option<String> {
     let latency = |ns| two_digits(ns, units);
     match cell.state {
         CellState::NotReached => Some(FELL_BEHIND.to_owned()),
@@ -157,7 +153,7 @@ fn has_interval(cell: &MatrixCell) -> bool {
 
 /// Formats the latency of a cell without its blank, so that it fits [`FIGURE_COLUMNS`]: `(1.2ms)`.
 fn figure(cell: &MatrixCell) -> String {
-    cell_text_in(cell, UNITS_IN_CELLS).unwrap_or_default()
+    cell_text(cell, UNITS_IN_CELLS).unwrap_or_default()
 }
 
 fn shade(cell: &MatrixCell, range: (f64, f64)) -> String {
@@ -176,7 +172,7 @@ mod tests {
     use super::super::tests::{SECOND_NS, measured, options};
     use super::*;
     use crate::html::HtmlReportBuilder;
-    use crate::known_digits::is_predicted;
+    use crate::known_digits::{LATENCY_UNITS, is_predicted};
     use iosonde_study::load::{LoadOptions, MatrixOptions};
 
     #[test]
@@ -216,7 +212,7 @@ mod tests {
 
     #[test]
     fn cell_of_matrix_marks_prediction_apart_from_uncertainty() {
-        let text = |state, p99_ns, of_few| cell_text(&cell(state, p99_ns, of_few));
+        let text = |state, p99_ns, of_few| cell_text(&cell(state, p99_ns, of_few), LATENCY_UNITS);
         let ns = Some(1_640_000.0);
         let measured = CellState::Measured;
         assert_eq!(text(measured, ns, false).as_deref(), Some("1.6 ms"));
@@ -225,7 +221,8 @@ mod tests {
             p99_interval_ns: None,
             ..cell(measured, ns, false)
         };
-        assert_eq!(cell_text(&unknown).as_deref(), Some("~1.6 ms"));
+        let text_of_unknown = cell_text(&unknown, LATENCY_UNITS);
+        assert_eq!(text_of_unknown.as_deref(), Some("~1.6 ms"));
         let predicted = CellState::Predicted;
         assert_eq!(text(predicted, ns, false).as_deref(), Some("(1.6 ms)"));
         let behind = [CellState::NotReached, CellState::PredictedNotReached];
@@ -244,7 +241,8 @@ mod tests {
             (996e6, "(1.0s)"),
         ] {
             let cell = cell(CellState::Predicted, Some(ns), false);
-            let (text, short) = (cell_text(&cell).unwrap(), figure(&cell));
+            let text = cell_text(&cell, LATENCY_UNITS).unwrap();
+            let short = figure(&cell);
             assert_eq!(short, expected);
             assert_eq!(short, text.replace(' ', ""));
             assert!(short.len() < FIGURE_COLUMNS, "{short}");

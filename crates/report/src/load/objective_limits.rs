@@ -1,8 +1,8 @@
 //! Objectives of a load study as limits in charts of latency.
 
 use crate::axis_numbers::log_bounds;
-use crate::known_digits::with_micro_sign;
 use iosonde_study::load::{LoadResult, Objective};
+use iosonde_study::words;
 use serde::Serialize;
 
 /// A scale is extended to an objective that is at most this multiple of the highest latency, or of
@@ -109,7 +109,11 @@ pub(crate) fn objective_limits(
     let limits = objectives.map(|objective| ObjectiveLimit {
         percentile: objective.percentile,
         latency_ns: objective.latency_ns as f64,
-        name: with_micro_sign(&objective_name(objective)),
+        name: format!(
+            "objective {} <= {}",
+            objective.measure(),
+            words::latency_with_micro_sign(objective.latency_ns as f64)
+        ),
         beyond: ScaleSide::of_latency(objective.latency_ns as f64, scale_ns),
     });
     limits.collect()

@@ -1,6 +1,5 @@
 //! Round latencies for the axis of the chart in a terminal.
 
-use crate::axis_numbers::without_end_zeros;
 use crate::known_digits::{LATENCY_UNITS, two_digits_without_end_zeros};
 use iosonde_study::words;
 
@@ -36,7 +35,7 @@ pub(super) fn roundness(ns: f64) -> u8 {
 pub(super) fn latency_name(ns: f64) -> String {
     match ns < FRACTIONS_BELOW_NS {
         true => two_digits_without_end_zeros(ns, LATENCY_UNITS),
-        false => without_end_zeros(&words::latency(ns)),
+        false => words::latency_without_end_zeros(ns),
     }
 }
 

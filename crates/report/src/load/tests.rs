@@ -1,6 +1,7 @@
 use super::*;
 use crate::text_style::TextStyle;
 use iosonde_engine::runner::LocalRunner;
+use iosonde_result::run::IoFailure;
 use iosonde_study::load::{LoadOptions, LoadPattern, MatrixOptions, measure_load};
 use iosonde_study::test_targets::simulated_target;
 use iosonde_study::{StudyEvent, StudyFinding, StudyObserver};
@@ -51,6 +52,38 @@ fn simulated_load_report_is_deterministic() {
     assert_eq!(document["kind"], "load");
     let own: LoadResult = serde_json::from_value(document["load"].clone()).unwrap();
     assert_eq!(own, result);
+}
+
+#[test]
+fn tables_of_rates_have_the_state_of_each_rate() {
+    let with = LoadOptions {
+        rates: vec![500.0, 1000.0, 1500.0, 2000.0],
+        ..at(0.0, &[])
+    };
+    let mut result = measured("net-iops-cap", &with);
+    result.points[1].interrupted = true;
+    for point in &mut result.points[2..] {
+        point.kept_up = false;
+    }
+    result.points[3].failure = Some(IoFailure {
+        errno: 5,
+        operation: "read".to_owned(),
+        file: None,
+        offset: None,
+        message: "EIO".to_owned(),
+    });
+    let text = markdown_of_rates(&result);
+    let rows = text.lines().skip(2);
+    let states: Vec<&str> = rows.map(|row| row.split(" | ").nth(2).unwrap()).collect();
+    assert_eq!(states, ["yes", "interrupted", "no", "failed"], "{text}");
+    let table = curve(&result);
+    let rows = || table.lines().skip(2);
+    let marked = |mark: char| rows().map(|row| row.contains(mark)).collect::<Vec<bool>>();
+    assert_eq!(marked('/'), [false, true, false, false], "{table}");
+    assert_eq!(marked('*'), [false, false, true, false], "{table}");
+    assert_eq!(marked('!'), [false, false, false, true], "{table}");
+    let note = "! ended by an error, not used for verdicts: EIO".to_owned();
+    assert!(notes(&result).contains(&note));
 }
 
 #[test]

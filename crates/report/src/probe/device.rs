@@ -4,6 +4,9 @@ use iosonde_result::device_class::MEMORY_DATA_LOSS;
 use iosonde_result::host::DeviceInfo;
 use iosonde_study::probe::{DeviceClass, NOT_MEASURED, ProbePhase, ProbeResult};
 
+/// Fact of a result: its node, the nodes of its pods, or the name of its machine.
+const NODE_FACT: &str = "node";
+
 /// Names of the devices at the bottom of a target. Empty if unknown.
 pub(super) fn devices(result: &ProbeResult) -> Vec<&str> {
     let targets = result.runs.iter().rev();
@@ -14,28 +17,46 @@ pub(super) fn devices(result: &ProbeResult) -> Vec<&str> {
     names
 }
 
+/// Whether two targets are on the same devices of one machine. Nodes of a cluster have devices of
+/// the same names.
+fn are_on_one_device(a: &ProbeResult, b: &ProbeResult) -> bool {
+    let node = |result: &ProbeResult| {
+        let last = result.runs.last();
+        last.and_then(|run| run.result.facts().remove(NODE_FACT))
+    };
+    !devices(a).is_empty() && devices(a) == devices(b) && node(a) == node(b)
+}
+
 /// Whether another of these targets is on the same devices.
 pub(super) fn is_shared(result: &ProbeResult, results: &[ProbeResult]) -> bool {
-    let own = devices(result);
-    let same = results.iter().filter(|other| devices(other) == own);
-    !own.is_empty() && same.count() > 1
+    let same = results
+        .iter()
+        .filter(|other| are_on_one_device(result, other));
+    same.count() > 1
+}
+
+/// Indices of the targets of each device that several targets share.
+pub(super) fn shared_groups(results: &[ProbeResult]) -> Vec<Vec<usize>> {
+    let mut groups: Vec<Vec<usize>> = Vec::new();
+    for (index, result) in results.iter().enumerate() {
+        let is_known = groups.iter().any(|group| group.contains(&index));
+        if is_known || !is_shared(result, results) {
+            continue;
+        }
+        let is_same = |other: &usize| are_on_one_device(result, &results[*other]);
+        groups.push((0..results.len()).filter(is_same).collect());
+    }
+    groups
 }
 
 /// One sentence for all targets of a device, with the facts on which they agree.
 pub fn shared_sentences(results: &[ProbeResult]) -> Vec<String> {
-    let mut described: Vec<Vec<&str>> = Vec::new();
-    let mut sentences = Vec::new();
-    for result in results.iter().filter(|result| is_shared(result, results)) {
-        let own = devices(result);
-        if described.contains(&own) {
-            continue;
-        }
-        let group = results.iter().filter(|other| devices(other) == own);
-        let group: Vec<&ProbeResult> = group.collect();
-        sentences.push(of_group(&group));
-        described.push(own);
-    }
-    sentences
+    let groups = shared_groups(results).into_iter();
+    let sentence = |group: Vec<usize>| {
+        let group: Vec<&ProbeResult> = group.iter().map(|index| &results[*index]).collect();
+        of_group(&group)
+    };
+    groups.map(sentence).collect()
 }
 
 fn of_group(group: &[&ProbeResult]) -> String {

@@ -1,6 +1,6 @@
 //! Depth at which a knee search measured its maximum, and the time for which the maximum held.
 
-use super::row::{cell_range, phase_rate_text, search_cell_text, within};
+use super::row::{cell_range, jobs_and_depth_text, phase_rate_text, within};
 use iosonde_job::plan::Direction;
 use iosonde_study::ceiling::{Ceiling, CeilingCause};
 use iosonde_study::probe::{Knee, PhaseFigure, ProbeResult, RateEstimate};
@@ -52,7 +52,7 @@ impl MaximumDepths {
     fn words(self, knee: &Knee) -> String {
         let jobs = knee.saturation.jobs;
         match self.is_level(knee) {
-            true => format!("from {} on", search_cell_text(jobs, self.from)),
+            true => format!("from {} on", jobs_and_depth_text(jobs, self.from)),
             false => cell_range(jobs, self.from, self.to),
         }
     }
@@ -80,7 +80,7 @@ impl MaximumDepthWords {
         let is_deeper = found.knee.iodepth < depths.from;
         let has_share = is_deeper && found.knee.iops < found.maximum.mean;
         let share = has_share.then(|| {
-            let at_knee = search_cell_text(found.jobs, found.knee.iodepth);
+            let at_knee = jobs_and_depth_text(found.jobs, found.knee.iodepth);
             let perhaps = if claims.knee { "" } else { ", perhaps lower" };
             format!("{} % at {at_knee}{perhaps}", found.knee_percent())
         });

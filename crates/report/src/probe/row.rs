@@ -308,7 +308,7 @@ pub fn phase_rate_text(phase: ProbePhase, iops: RateEstimate) -> String {
 }
 
 /// Cell of a search: `depth 32`, `2 jobs x depth 32`.
-pub fn search_cell_text(jobs: u32, iodepth: u32) -> String {
+pub fn jobs_and_depth_text(jobs: u32, iodepth: u32) -> String {
     match jobs {
         1 => format!("depth {iodepth}"),
         jobs => format!("{jobs} jobs x depth {iodepth}"),
@@ -319,7 +319,7 @@ pub fn search_cell_text(jobs: u32, iodepth: u32) -> String {
 /// `2 jobs x depths 16 to 32`.
 pub(crate) fn cell_range(jobs: u32, from: u32, to: u32) -> String {
     match jobs {
-        _ if from == to => search_cell_text(jobs, from),
+        _ if from == to => jobs_and_depth_text(jobs, from),
         1 => format!("depths {from} to {to}"),
         jobs => format!("{jobs} jobs x depths {from} to {to}"),
     }

@@ -244,7 +244,7 @@ fn report_heading(result: &ProbeResult) -> String {
     let spent_ns: u64 = runs.chain(searches).sum();
     let is_simulated = result.classification.class == DeviceClass::Simulated;
     let simulated = if is_simulated { " simulated" } else { "" };
-    let time = words::wait_text(spent_ns);
+    let time = words::whole_seconds_text(spent_ns);
     let facts = format!("; {size} working set, {time}{simulated}");
     let device = match result.classification.device.as_str() {
         "" => result.classification.class.words(),

@@ -13,7 +13,7 @@ use crate::text_table::{
 use iosonde_result::compare::{
     Comparison, ComparisonRow, Measure, MeasuredResult, ResultPart, Subject, compare, parts,
 };
-use iosonde_study::probe::{PhaseFigure, ProbePhase, ProbeResult, maximum_rates, most_of};
+use iosonde_study::probe::{PhaseFigure, ProbePhase, ProbeResult, maximum_rate_parts, most_of};
 
 /// Compares each further target with the first.
 pub(super) fn comparisons(results: &[ProbeResult]) -> Vec<(&ProbeResult, Comparison)> {
@@ -29,7 +29,7 @@ pub(super) fn comparisons(results: &[ProbeResult]) -> Vec<(&ProbeResult, Compari
 pub(crate) fn measured(result: &ProbeResult) -> MeasuredResult {
     let runs = row::measured_runs(result);
     let mut measured: Vec<ResultPart> = runs.flat_map(|run| parts(&run.result)).collect();
-    measured.extend(maximum_rates(result, &measured));
+    measured.extend(maximum_rate_parts(result, &measured));
     MeasuredResult {
         name: result.target.clone(),
         machine: None,

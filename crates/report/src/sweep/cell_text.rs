@@ -2,8 +2,8 @@
 //! the marks of predicted figures and of figures without an interval.
 
 use crate::known_digits::{
-    BANDWIDTH_UNITS, LATENCY_UNITS, NamedUnit, UnitLadder, known_digits, known_digits_in_unit,
-    known_percentile, predicted, unit_of_known_digits,
+    BANDWIDTH_UNITS, NamedUnit, UnitLadder, known_digits, known_digits_in_unit, longer_half,
+    predicted, unit_of_known_digits,
 };
 use iosonde_study::sweep::{CellBasis, SweepCell};
 
@@ -60,14 +60,14 @@ fn bandwidth_and_half(cell: &SweepCell) -> Option<(f64, Option<f64>)> {
 }
 
 /// Formats the mean latency of a cell. `None`: it is not known.
-pub(crate) fn cell_mean_latency(cell: &SweepCell) -> Option<String> {
+pub(crate) fn cell_mean_latency(cell: &SweepCell, units: &UnitLadder) -> Option<String> {
     let ns = cell.mean_latency_ns.filter(|_| !is_anything(cell))?;
-    let text = known_digits(ns, cell.mean_latency_error_ns(), LATENCY_UNITS);
+    let text = known_digits(ns, cell.mean_latency_error_ns(), units);
     Some(marked(text, cell))
 }
 
 /// Formats the percentiles 50 and 99 of a measured cell. `None`: too few I/Os were measured.
-pub(crate) fn cell_percentiles(cell: &SweepCell) -> [Option<String>; 2] {
+pub(crate) fn cell_percentiles(cell: &SweepCell, units: &UnitLadder) -> [Option<String>; 2] {
     let Some(latency) = cell.latency else {
         return [None, None];
     };
@@ -76,7 +76,8 @@ pub(crate) fn cell_percentiles(cell: &SweepCell) -> [Option<String>; 2] {
         (latency.p99_ns, latency.p99_between_ns),
     ];
     percentiles.map(|(ns, interval)| {
-        let text = ns.map(|_| known_percentile(ns, interval))?;
+        let ns = ns?;
+        let text = known_digits(ns as f64, longer_half(ns, interval), units);
         Some(marked(text, cell))
     })
 }

@@ -6,7 +6,7 @@ use super::cell_text::{
 };
 use super::recommendation::label;
 use super::several_values;
-use crate::known_digits::{BANDWIDTH_UNITS, NamedUnit, RATE_UNITS};
+use crate::known_digits::{BANDWIDTH_UNITS, LATENCY_UNITS, NamedUnit, RATE_UNITS};
 use crate::markdown_table::markdown_table;
 use crate::text_table::{aligned_columns, columns};
 use iosonde_study::sweep::{CurveResult, LARGE_BYTES, SweepCell, SweepResult};
@@ -221,7 +221,7 @@ pub(crate) fn curve_knee(curve: &CurveResult) -> Option<u32> {
 
 /// Mean latency of a cell with its known digits.
 pub(super) fn latency(cell: &SweepCell) -> String {
-    cell_mean_latency(cell).unwrap_or_else(|| "-".to_owned())
+    cell_mean_latency(cell, LATENCY_UNITS).unwrap_or_else(|| "-".to_owned())
 }
 
 #[cfg(test)]

@@ -207,6 +207,57 @@ fn remaining_objects_are_named_with_their_removal() {
 }
 
 #[test]
+fn remedies_quote_names_of_pools_and_images() {
+    let (pool, image) = (text("my pool"), text("p/my i"));
+    let removed = CephProblem::ObjectsNotRemoved {
+        pool: pool.clone(),
+        namespace: Some(text("a b")),
+        object: text("o;"),
+        others: 0,
+        errno: errno::EACCES,
+    };
+    let not_removed = CephProblem::ImageNotRemoved {
+        image: image.clone(),
+        errno: errno::EBUSY,
+    };
+    let pool_not_removed = CephProblem::PoolNotRemoved {
+        pool: pool.clone(),
+        errno: errno::EBUSY,
+        said: String::new(),
+    };
+    let exists = CephProblem::PoolExists {
+        pool: pool.clone(),
+        is_made: true,
+    };
+    let tier = CephProblem::CacheModeNotRestored {
+        tier: pool.clone(),
+        mode: text("writeback"),
+        errno: errno::ETIMEDOUT,
+    };
+    for (problem, command) in [
+        (removed, "rados -p 'my pool' -N 'a b' rm 'o;'"),
+        (not_removed, "(`rbd status 'p/my i'`): rbd rm 'p/my i'"),
+        (
+            pool_not_removed,
+            "ceph osd pool delete 'my pool' 'my pool' --yes",
+        ),
+        (exists, "iosonde rados -p 'my pool' cleanup"),
+        (tier, "cache-mode 'my pool' writeback"),
+        (
+            CephProblem::ImagesNotClosed { image },
+            "`rbd status 'p/my i'`",
+        ),
+        (
+            CephProblem::NoOverwrites { pool },
+            "pool set 'my pool' allow_ec_overwrites true",
+        ),
+    ] {
+        let remedy = problem.remedy();
+        assert!(remedy.contains(command), "{remedy}");
+    }
+}
+
+#[test]
 fn remedy_of_a_ceph_call_depends_on_action_and_errno() {
     let cases = [
         (
@@ -225,6 +276,22 @@ fn remedy_of_a_ceph_call_depends_on_action_and_errno() {
             CephAction::ListObjects,
             errno::ENOENT,
             "use an existing pool: `ceph osd pool ls` lists them",
+        ),
+        (
+            CephAction::CreateImage {
+                image: text("i"),
+                namespace: Some(text("p/ns")),
+            },
+            errno::ENOENT,
+            "make the namespace of the image first: rbd namespace create p/ns",
+        ),
+        (
+            CephAction::CreateImage {
+                image: text("i"),
+                namespace: None,
+            },
+            errno::ENOENT,
+            "check the data pool of the configuration: rbd_default_data_pool",
         ),
         (
             CephAction::OpenImage(text("i")),

@@ -1,7 +1,9 @@
 //! Words of a [`CephProblem`] and of a [`CephAction`].
 
+use super::write_refusal_text::consent_option;
 use crate::run_error::{CephAction, CephProblem};
 use iosonde_job::errno::{self, describe_errno};
+use iosonde_job::quote_shell_word;
 use std::fmt;
 
 const IMAGES_NOT_CLOSED: &str = "the cluster does not answer, so the image could not be closed; \
@@ -166,8 +168,9 @@ impl CephProblem {
         match self {
             CephProblem::ZeroByteInName { .. } => "use a name without a zero byte".to_owned(),
             CephProblem::UnwrittenImageRange { consent_name, .. } => format!(
-                "choose a written part (offset=, size=), or consent to writing the rest: \
-                 --allow-overwrite={consent_name} (in a job: allow_mounted_write=1)"
+                "choose a written part (offset=, size=), or consent to writing the rest: {} (in a \
+                 job: allow_mounted_write=1)",
+                consent_option(consent_name)
             ),
             CephProblem::ReadOnlySnapshot { missing_bytes: 0 } => {
                 "read the snapshot only, or write its image: rbd://POOL/IMAGE".to_owned()
@@ -177,17 +180,15 @@ impl CephProblem {
             }
             CephProblem::ImagesNotClosed { image } => format!(
                 "no action is needed: the cluster drops this client within 30 s after it answers \
-                 again; until then `rbd status {image}` lists it as a watcher"
+                 again; until then `rbd status {}` lists it as a watcher",
+                quote_shell_word(image)
             ),
             CephProblem::ObjectTooSmall { .. } => "use a smaller size=, or another name".to_owned(),
             CephProblem::DiscardedObjectRange { consent_name, .. } => format!(
-                "consent to writing these bytes: --allow-overwrite={consent_name} (in a job: \
-                 allow_mounted_write=1)"
+                "consent to writing these bytes: {} (in a job: allow_mounted_write=1)",
+                consent_option(consent_name)
             ),
-            CephProblem::NoOverwrites { pool } => format!(
-                "allow them (ceph osd pool set {pool} allow_ec_overwrites true), or measure whole \
-                 objects: iosonde rados bench -p {pool} 30 write"
-            ),
+            CephProblem::NoOverwrites { pool } => allow_overwrites(&quote_shell_word(pool)),
             CephProblem::FillForbidden { .. } => {
                 "omit --readonly, or use an object that is large enough".to_owned()
             }
@@ -213,25 +214,38 @@ impl CephProblem {
                                          POOL --yes-i-really-really-mean-it"
                 .to_owned(),
             CephProblem::PoolNotRemoved { pool, errno, .. } => remove_pool_later(pool, *errno),
-            CephProblem::ImageNotRemoved { image, .. } => format!(
-                "remove it when no client has it open (`rbd status {image}`): rbd rm {image}"
-            ),
+            CephProblem::ImageNotRemoved { image, .. } => {
+                let image = quote_shell_word(image);
+                format!(
+                    "remove it when no client has it open (`rbd status {image}`): rbd rm {image}"
+                )
+            }
             CephProblem::NoCacheTier { pool } => format!(
                 "name the base pool of a tier (`ceph osd pool ls detail` shows its read_tier), or \
                  leave out --cache-compare to measure {pool}"
             ),
-            CephProblem::CacheModeNotRestored { tier, mode, .. } => {
-                format!("set it once the cluster answers: ceph osd tier cache-mode {tier} {mode}")
-            }
+            CephProblem::CacheModeNotRestored { tier, mode, .. } => format!(
+                "set it once the cluster answers: ceph osd tier cache-mode {} {mode}",
+                quote_shell_word(tier)
+            ),
         }
     }
+}
+
+/// `pool` is quoted.
+fn allow_overwrites(pool: &str) -> String {
+    format!(
+        "allow them (ceph osd pool set {pool} allow_ec_overwrites true), or measure whole objects: \
+         iosonde rados bench -p {pool} 30 write"
+    )
 }
 
 fn use_other_pool(pool: &str, is_made: bool) -> String {
     match is_made {
         false => "name a new pool, or leave out --make-pool to measure this one".to_owned(),
         true => format!(
-            "if that run has ended, remove the pool: iosonde rados -p {pool} cleanup --made-pool"
+            "if that run has ended, remove the pool: iosonde rados -p {} cleanup --made-pool",
+            quote_shell_word(pool)
         ),
     }
 }
@@ -242,18 +256,21 @@ fn remove_objects_later(
     object: &str,
     others: usize,
 ) -> String {
-    let namespace = namespace.map(|name| format!(" -N {name}"));
+    let namespace = namespace.map(|name| format!(" -N {}", quote_shell_word(name)));
     let rest = match others {
         0 => "",
         _ => "; also remove the other objects with this prefix",
     };
     format!(
-        "remove it once the cluster answers: rados -p {pool}{} rm {object}{rest}",
-        namespace.unwrap_or_default()
+        "remove it once the cluster answers: rados -p {}{} rm {}{rest}",
+        quote_shell_word(pool),
+        namespace.unwrap_or_default(),
+        quote_shell_word(object)
     )
 }
 
 fn remove_pool_later(pool: &str, errno: i32) -> String {
+    let pool = quote_shell_word(pool);
     let permit = match errno {
         errno::EPERM => "ceph config set mon mon_allow_pool_delete true && ",
         _ => "",
@@ -261,6 +278,17 @@ fn remove_pool_later(pool: &str, errno: i32) -> String {
     format!(
         "remove it later: {permit}ceph osd pool delete {pool} {pool} --yes-i-really-really-mean-it"
     )
+}
+
+/// Returns the action if a part of the pool that a new image needs is missing.
+fn make_image_remedy(namespace: Option<&str>) -> String {
+    match namespace {
+        Some(namespace) => format!(
+            "make the namespace of the image first: rbd namespace create {}",
+            quote_shell_word(namespace)
+        ),
+        None => "check the data pool of the configuration: rbd_default_data_pool".to_owned(),
+    }
 }
 
 /// Phrased to follow "cannot".
@@ -302,7 +330,7 @@ impl fmt::Display for CephAction {
             CephAction::ListImageRanges => {
                 formatter.write_str("list the written ranges of the image")
             }
-            CephAction::CreateImage(image) => write!(formatter, "create the image {image}"),
+            CephAction::CreateImage { image, .. } => write!(formatter, "create the image {image}"),
             CephAction::RemoveImage(image) => write!(formatter, "remove the image {image}"),
             CephAction::ListImages => formatter.write_str("list the images of the pool"),
             CephAction::CreatePool(pool) => write!(formatter, "create the pool {pool}"),
@@ -338,7 +366,17 @@ impl CephAction {
     }
 
     /// Returns the action to take after an operation failed with an errno.
-    pub(super) fn remedy(&self, errno: i32) -> &'static str {
+    pub(super) fn remedy(&self, errno: i32) -> String {
+        match self {
+            CephAction::CreateImage { namespace, .. } if errno == errno::ENOENT => {
+                make_image_remedy(namespace.as_deref())
+            }
+            _ => self.fixed_remedy(errno).to_owned(),
+        }
+    }
+
+    /// Returns the action to take if it names no object.
+    fn fixed_remedy(&self, errno: i32) -> &'static str {
         match errno {
             errno::ETIMEDOUT if *self == CephAction::Connect => {
                 "no monitor answered: check `mon host` in the configuration (conf=, --ceph-conf, \

@@ -3,7 +3,7 @@
 use super::error_checks::{check_error, check_problems, text, texts};
 use crate::run_error::{
     ApiFailure, ClaimBound, ClusterObstacle, ClusterRequest, DeviceVolume, ManifestLimit,
-    QuotaShortage, RunError, SystemFailure, VolumeProblem, WriteRefusal,
+    QuotaShortage, RunError, SystemFailure, UnusableNodes, VolumeProblem, WriteRefusal,
 };
 use iosonde_job::errno;
 
@@ -194,6 +194,12 @@ fn node_errors_keep_their_words() {
         node: text("n"),
         similar,
     };
+    let no_usable_node = |cordoned: &[&str], not_ready: &[&str]| {
+        ClusterObstacle::NoUsableNode(UnusableNodes {
+            cordoned: texts(cordoned),
+            not_ready: texts(not_ready),
+        })
+    };
     check_obstacles(vec![
         (
             ClusterObstacle::NodesNotListed,
@@ -217,8 +223,18 @@ fn node_errors_keep_their_words() {
             "use a released iosonde: a build from source has its own agent only",
         ),
         (
-            ClusterObstacle::NoUsableNode,
-            "no node can take a pod: all are not ready, or closed to new pods",
+            no_usable_node(&["n1"], &["n2", "n3"]),
+            "no node can take a pod: node n1 is cordoned; nodes n2, n3 are not ready",
+            "permit new pods on it: kubectl uncordon n1",
+        ),
+        (
+            no_usable_node(&["a", "b", "c", "d", "e", "f"], &[]),
+            "no node can take a pod: nodes a, b, c, d, e and 1 more are cordoned",
+            "permit new pods on them: kubectl uncordon a b c d e",
+        ),
+        (
+            no_usable_node(&[], &["n1"]),
+            "no node can take a pod: node n1 is not ready",
             "see `kubectl get nodes`",
         ),
         (

@@ -92,9 +92,7 @@ fn describe_node_or_claim(
             "the nodes are {}, but this iosonde has an agent for {agent}",
             nodes.join(" and ")
         ),
-        ClusterObstacle::NoUsableNode => {
-            formatter.write_str("no node can take a pod: all are not ready, or closed to new pods")
-        }
+        ClusterObstacle::NoUsableNode(nodes) => write!(formatter, "{nodes}"),
         ClusterObstacle::NoSuchNode { node, .. } => write!(formatter, "there is no node {node}"),
         ClusterObstacle::ClaimOutsideLimits {
             limit_range,
@@ -213,7 +211,7 @@ fn describe_share_run_or_manifest(
         | ClusterObstacle::NodesNotListed
         | ClusterObstacle::NoLabelledNode { .. }
         | ClusterObstacle::OtherArchitecture { .. }
-        | ClusterObstacle::NoUsableNode
+        | ClusterObstacle::NoUsableNode(_)
         | ClusterObstacle::NoSuchNode { .. }
         | ClusterObstacle::ClaimOutsideLimits { .. }
         | ClusterObstacle::NoSuchContext { .. }
@@ -312,9 +310,8 @@ impl ClusterObstacle {
             ClusterObstacle::OtherArchitecture { .. } => {
                 "use a released iosonde: a build from source has its own agent only"
             }
-            ClusterObstacle::NoUsableNode | ClusterObstacle::NoSuchNode { similar: None, .. } => {
-                "see `kubectl get nodes`"
-            }
+            ClusterObstacle::NoUsableNode(nodes) => return nodes.remedy(),
+            ClusterObstacle::NoSuchNode { similar: None, .. } => "see `kubectl get nodes`",
             ClusterObstacle::NoSuchNode {
                 similar: Some(similar),
                 ..
@@ -402,7 +399,7 @@ impl ClusterObstacle {
             | ClusterObstacle::NodesNotListed
             | ClusterObstacle::NoLabelledNode { .. }
             | ClusterObstacle::OtherArchitecture { .. }
-            | ClusterObstacle::NoUsableNode
+            | ClusterObstacle::NoUsableNode(_)
             | ClusterObstacle::NoSuchNode { .. }
             | ClusterObstacle::ClaimOutsideLimits { .. }
             | ClusterObstacle::NoSuchContext { .. }

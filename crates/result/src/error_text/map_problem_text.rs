@@ -1,5 +1,6 @@
 //! Words of a [`MapProblem`] and of a [`ProgramEnding`].
 
+use super::write_refusal_text::consent_option;
 use crate::run_error::{MapProblem, ProgramEnding};
 use iosonde_job::errno::describe_errno;
 use std::fmt;
@@ -84,8 +85,8 @@ impl MapProblem {
             ),
             MapProblem::Snapshot => "leave out --map to read the snapshot".to_owned(),
             MapProblem::UnknownContents { consent_name } => format!(
-                "to format the image, which destroys its data, use \
-                 --allow-overwrite={consent_name}"
+                "to format the image, which destroys its data, use {}",
+                consent_option(consent_name)
             ),
             MapProblem::NoDevice { .. } => {
                 "see the mapped images with `rbd device list`, and unmap this one".to_owned()

@@ -2,8 +2,8 @@
 
 use super::error_checks::{check, on_path, text};
 use crate::run_error::{
-    IdentityChange, ImageContent, ImageUser, RunError, SystemFailure, TargetProblem,
-    UnsupportedFeature, WriteObstacle, WriteRefusal,
+    CephProblem, DeviceVolume, FileHarm, IdentityChange, ImageContent, ImageUser, MapProblem,
+    RunError, SystemFailure, TargetProblem, UnsupportedFeature, WriteObstacle, WriteRefusal,
 };
 use iosonde_job::errno;
 use iosonde_job::outside_access::AccessKind;
@@ -201,6 +201,59 @@ fn write_refusals_name_cause_and_consent() {
             "answer y, permit root with --run-as 0, or name another user with --run-as UID",
         ),
     ]);
+}
+
+/// A person copies the option into a shell.
+#[test]
+fn consent_to_target_with_blank_is_quoted() {
+    let consent_name = text("/my disk");
+    let (job, missing_bytes, needed_bytes) = (text("a"), 1, 2);
+    let errors = [
+        refused(WriteRefusal::NoConsent {
+            rw: text("write"),
+            consent_name: consent_name.clone(),
+        }),
+        refused(WriteRefusal::ObjectExists {
+            consent_name: consent_name.clone(),
+        }),
+        refused(WriteRefusal::ImageInUse {
+            image: text("p/i"),
+            users: Vec::new(),
+            contents: Vec::new(),
+            consent_name: consent_name.clone(),
+        }),
+        refused(WriteRefusal::PodDevice {
+            found: text("the volume carries data"),
+            volume: DeviceVolume::OfClass,
+            consent_name: Some(consent_name.clone()),
+        }),
+        on_path(TargetProblem::ReadOnly {
+            job: job.clone(),
+            harm: FileHarm::Write,
+            consent_name: consent_name.clone(),
+        }),
+        on_path(TargetProblem::Map(MapProblem::UnknownContents {
+            consent_name: consent_name.clone(),
+        })),
+        on_path(TargetProblem::Ceph(CephProblem::UnwrittenImageRange {
+            job: job.clone(),
+            missing_bytes,
+            needed_bytes,
+            consent_name: consent_name.clone(),
+        })),
+        on_path(TargetProblem::Ceph(CephProblem::DiscardedObjectRange {
+            missing_bytes,
+            needed_bytes,
+            job,
+            consent_name,
+        })),
+    ];
+    for error in errors {
+        let remedy = error.remedy();
+        let is_quoted = remedy.contains("--allow-overwrite '/my disk'")
+            || remedy.contains("'--allow-overwrite=/my disk'");
+        assert!(is_quoted, "{remedy}");
+    }
 }
 
 #[test]

@@ -3,6 +3,7 @@
 use super::describe_access_remedy;
 use crate::run_error::{AccessPurpose, FileHarm, TargetProblem};
 use iosonde_job::errno::{self, describe_errno, errno_name};
+use iosonde_job::quote_shell_word;
 use std::fmt;
 
 impl fmt::Display for FileHarm {
@@ -355,7 +356,8 @@ impl TargetProblem {
             TargetProblem::ReadOnly { consent_name, .. } => {
                 return Some(format!(
                     "let the job only read the existing data, or consent to overwriting it with \
-                     --allow-overwrite {consent_name}"
+                     --allow-overwrite {}",
+                    quote_shell_word(consent_name)
                 ));
             }
             TargetProblem::OutsideTargets { .. } => {
@@ -365,7 +367,7 @@ impl TargetProblem {
             TargetProblem::NotAccessible { failure, purpose } => {
                 describe_purpose_remedy(*purpose, failure.errno())
             }
-            TargetProblem::CephCall { action, errno, .. } => action.remedy(*errno),
+            TargetProblem::CephCall { action, errno, .. } => return Some(action.remedy(*errno)),
             TargetProblem::Ceph(problem) => return Some(problem.remedy()),
             TargetProblem::Map(problem) => return Some(problem.remedy()),
             TargetProblem::Volume(problem) => return Some(problem.remedy()),

@@ -1,6 +1,7 @@
 //! Words of a [`VolumeProblem`].
 
 use super::describe_quantity;
+use super::write_refusal_text::consent_option;
 use crate::run_error::{DeviceVolume, VolumeProblem};
 use std::fmt;
 
@@ -230,6 +231,7 @@ impl DeviceVolume {
                  provisioner makes new ones"
             }
         };
-        format!("{other}; to destroy what is on this one, say so: --allow-overwrite={consent_name}")
+        let option = consent_option(consent_name);
+        format!("{other}; to destroy what is on this one, say so: {option}")
     }
 }

@@ -80,24 +80,26 @@ impl WriteRefusal {
                 ..
             } => match users.is_empty() {
                 true => format!(
-                    "to overwrite its data, use --allow-overwrite={consent_name} (in a job: \
-                     allow_mounted_write=1)"
+                    "{} (in a job: allow_mounted_write=1)",
+                    propose_consent(consent_name)
                 ),
                 false => format!(
                     "stop the clients of the image: `rbd status {image}` lists them, `rbd lock ls \
-                     {image}` lists locks; a killed client is listed for 30 s"
+                     {image}` lists locks; a killed client is listed for 30 s",
+                    image = quote_shell_word(image)
                 ),
             },
             WriteRefusal::ObjectExists { consent_name } => format!(
-                "use another name, or consent to overwriting it: --allow-overwrite={consent_name} \
-                 (in a job: allow_mounted_write=1)"
+                "use another name, or consent to overwriting it: {} (in a job: \
+                 allow_mounted_write=1)",
+                consent_option(consent_name)
             ),
             WriteRefusal::DeviceRenamed => {
                 "find the program that renames devices, then run the job again".to_owned()
             }
             WriteRefusal::NoConsent { consent_name, .. } => format!(
-                "name a directory, or permit overwriting its data with --allow-overwrite \
-                 {consent_name}"
+                "name a directory, or permit overwriting its data with --allow-overwrite {}",
+                quote_shell_word(consent_name)
             ),
             WriteRefusal::PodDevice {
                 volume,
@@ -121,7 +123,7 @@ fn propose_consent(consent_name: &str) -> String {
 }
 
 /// The option that consents to overwrite a target, as a word of a shell.
-fn consent_option(consent_name: &str) -> String {
+pub(super) fn consent_option(consent_name: &str) -> String {
     quote_shell_word(&format!("--allow-overwrite={consent_name}"))
 }
 

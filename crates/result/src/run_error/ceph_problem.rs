@@ -199,7 +199,12 @@ pub enum CephAction {
     /// List the written ranges of an image.
     ListImageRanges,
     /// Create an image.
-    CreateImage(String),
+    CreateImage {
+        /// Name of the image.
+        image: String,
+        /// Its namespace, as `POOL/NAMESPACE`. `None`: the image has no namespace.
+        namespace: Option<String>,
+    },
     /// Remove an image.
     RemoveImage(String),
     /// List the images of a pool.

@@ -1,6 +1,6 @@
 //! Reasons why a cluster cannot run a plan, as data.
 
-use super::SystemFailure;
+use super::{SystemFailure, UnusableNodes};
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -116,7 +116,7 @@ pub enum ClusterObstacle {
         agent: String,
     },
     /// All nodes are not ready, or closed to new pods.
-    NoUsableNode,
+    NoUsableNode(UnusableNodes),
     /// The cluster has no node of this name.
     NoSuchNode {
         /// The name.

@@ -100,14 +100,14 @@ impl MatrixCell {
                 true => CellState::Measured,
                 false => CellState::NotReached,
             },
-            p99_ns: point.kept_up.then(|| p99_latency(point)),
+            p99_ns: point.kept_up.then(|| worst_p99_ns(point)),
             p99_interval_ns: (point.percentile_interval_ns(99.0)).filter(|_| point.kept_up),
             of_few: point.kept_up && point.percentile_ns(99.0).is_none(),
         }
     }
 }
 
-fn p99_latency(point: &LoadMeasurement) -> f64 {
+fn worst_p99_ns(point: &LoadMeasurement) -> f64 {
     let sides = point.sides();
     sides
         .map(|side| side.latency.at_ns(99.0))

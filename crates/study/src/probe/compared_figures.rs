@@ -13,7 +13,7 @@ const FREEDOM: f64 = 20.0;
 ///
 /// A search of a few seconds misses slow drift, so its own interval is too narrow to compare
 /// probes. The interval of a maximum is at least as wide as that of the phase's rate.
-pub fn maximum_rates(result: &ProbeResult, phases: &[ResultPart]) -> Vec<ResultPart> {
+pub fn maximum_rate_parts(result: &ProbeResult, phases: &[ResultPart]) -> Vec<ResultPart> {
     let parts = result.knees.iter().filter_map(|knee| {
         let maximum = knee.saturation.known_maximum()?;
         let subject = knee.phase.direction().into();

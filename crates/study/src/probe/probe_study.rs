@@ -320,7 +320,7 @@ impl<'a> ProbeStudy<'a> {
         if usable < self.bytes && !driver.is_interrupted() {
             driver.note(format!(
                 "layout ended after {}: {} of the planned {} were written and are the working set",
-                crate::words::wait_text(self.options.budget.layout_ns),
+                crate::words::whole_seconds_text(self.options.budget.layout_ns),
                 crate::words::bytes(usable),
                 crate::words::bytes(self.bytes),
             ));

@@ -47,7 +47,7 @@ fn checked_figure(
     let judged = judge(in_phase)?;
     let deeper = match judged.verdict {
         PromiseVerdict::Below => {
-            knee_search(probe, figure.phase).and_then(|knee| search_maximum(knee, &in_phase))
+            knee_search(probe, figure.phase).and_then(|knee| deeper_maximum(knee, &in_phase))
         }
         _ => None,
     };
@@ -72,7 +72,7 @@ fn knee_search(probe: &ProbeResult, phase: ProbePhase) -> Option<&Saturation> {
 }
 
 /// Returns the maximum of the search and its depth, if it exceeds the figure of the phase.
-fn search_maximum(
+fn deeper_maximum(
     knee: &Saturation,
     phase: &MeasuredFigure,
 ) -> Option<(MeasuredFigure, CheckedQueueDepth)> {

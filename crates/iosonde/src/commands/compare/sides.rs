@@ -12,7 +12,7 @@ use iosonde_result::compare::{
 };
 use iosonde_result::storage::StorageUsed;
 use iosonde_study::load::{LatencyCurve, LoadMeasurement, LoadResult};
-use iosonde_study::probe::{ProbeResult, maximum_rates, most_of};
+use iosonde_study::probe::{ProbeResult, maximum_rate_parts, most_of};
 use iosonde_study::sweep::{ComparedPart, SweepResult, compared};
 use std::collections::{BTreeMap, BTreeSet};
 use std::path::Path;
@@ -255,7 +255,7 @@ fn probes(a: &mut Chosen, b: &mut Chosen) -> Studies {
 fn add_maxima(chosen: &mut Chosen) {
     for (result, (study, run)) in chosen.results.iter_mut().zip(&chosen.studies) {
         if let Some(probe) = study.probe(*run) {
-            let most = maximum_rates(&probe, &result.parts);
+            let most = maximum_rate_parts(&probe, &result.parts);
             result.parts.extend(most);
         }
     }

@@ -4,6 +4,7 @@ use super::count_findings;
 use super::node_inspection::inspect_nodes;
 use crate::args::{AccessMode, ClusterArgs, DoctorArgs, DoctorFormat, VolumeModeArg};
 use crate::commands::cluster;
+use crate::commands::target_session::refuse_unused_medium;
 use crate::failure::{CommandError, role_note};
 use crate::live::pod_setup::PodLive;
 use crate::output::Output;
@@ -38,6 +39,8 @@ const SHARED_TRIAL: Pods = Pods {
 
 pub(super) fn run(args: &DoctorArgs) -> Result<(), CommandError> {
     cluster::one_cluster(&args.place)?;
+    // No pod of these checks has an emptyDir that the user describes.
+    refuse_unused_medium(&[], &args.place)?;
     let output = Output::open_report(args.output.as_deref())?;
     // The target of these options is not used.
     let options = args.place.options(TargetUri::EmptyDir);
@@ -451,6 +454,7 @@ mod tests {
             reason: SchedulingObstacle::Taint,
             is_node_coming: false,
             message: "0/2 nodes are available".to_owned(),
+            tolerations: Vec::new(),
         }
     }
 

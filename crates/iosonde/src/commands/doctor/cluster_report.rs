@@ -2,7 +2,8 @@
 
 use comfy_table::Cell;
 use iosonde_cluster::survey::{
-    ClassFacts, DriverFacts, NodeFacts, SharedTrial, SnapshotClass, Survey, Trial, kubernetes_size,
+    ClassFacts, DriverFacts, NodeFacts, SharedTrial, SnapshotClass, Survey, Trial,
+    kubernetes_quantity,
 };
 use iosonde_report::doctor::{advice, headline};
 use iosonde_report::json_document::json_text;
@@ -148,7 +149,7 @@ fn capabilities(driver: &DriverFacts) -> String {
 
 /// Describes the number and total size of the volumes on a node's own disks.
 fn local_volumes(sizes: &[u64]) -> Option<String> {
-    let all = kubernetes_size(sizes.iter().sum());
+    let all = kubernetes_quantity(sizes.iter().sum());
     match sizes.len() {
         0 => None,
         1 => Some(format!("1 local volume, {all}")),
@@ -165,7 +166,7 @@ fn trial(trial: &Trial) -> String {
             sharing_not_tried,
         } => {
             let free = free_bytes.map_or(String::new(), |free| {
-                format!(", {} free", kubernetes_size(free))
+                format!(", {} free", kubernetes_quantity(free))
             });
             let seconds = *elapsed_ms as f64 / 1e3;
             let shared = match (shared, sharing_not_tried) {
@@ -219,7 +220,7 @@ fn nodes(all: &[NodeFacts]) -> String {
             if node.is_usable { "yes" } else { "no" }.to_owned(),
             node.arch.clone(),
             node.disk_bytes
-                .map_or_else(|| "?".to_owned(), kubernetes_size),
+                .map_or_else(|| "?".to_owned(), kubernetes_quantity),
             place.collect::<Vec<_>>().join(", "),
             more.join("\n"),
         ]);

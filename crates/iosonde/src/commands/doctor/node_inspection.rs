@@ -6,7 +6,7 @@ use crate::failure::CommandError;
 use crate::live::pod_setup::PodLive;
 use crate::signals::StopSignal;
 use comfy_table::Cell;
-use iosonde_cluster::survey::{Survey, kubernetes_size};
+use iosonde_cluster::survey::{Survey, kubernetes_quantity};
 use iosonde_cluster::{PodPlacement, Pods, SetupEvent, SetupObserver, inspection_rights};
 use iosonde_job::TargetUri;
 use iosonde_report::text_table::{hide_columns, plain, render_left, right, wrapped};
@@ -92,7 +92,7 @@ fn disks(all: &[NodeDisk]) -> String {
         let physical = bytes(disk.physical_sector_bytes);
         table.add_row([
             Cell::new(&disk.name),
-            right(kubernetes_size(disk.size_bytes)),
+            right(kubernetes_quantity(disk.size_bytes)),
             Cell::new(disk.model.clone().unwrap_or_else(unknown)),
             Cell::new(format!("{logical} / {physical}")),
         ]);
@@ -105,7 +105,7 @@ fn mounts(all: &[NodeMount]) -> String {
     let mut table = plain();
     table.set_header(["for hostpath://", "type", "source", "size", "free"]);
     for mount in all {
-        let amount = |bytes: Option<u64>| right(bytes.map_or_else(unknown, kubernetes_size));
+        let amount = |bytes: Option<u64>| right(bytes.map_or_else(unknown, kubernetes_quantity));
         table.add_row([
             Cell::new(&mount.path),
             Cell::new(&mount.fs_type),

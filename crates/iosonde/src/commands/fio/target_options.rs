@@ -3,6 +3,7 @@
 use super::remote_target::{InPods, OnCeph, RemoteTarget};
 use crate::args::argument_error::argument_error;
 use crate::args::{CephArgs, ClusterArgs, PodsArgs, WITHOUT_CEPH};
+use crate::commands::target_session::refuse_unused_medium;
 use crate::commands::{ceph, cluster};
 use crate::failure::CommandError;
 use clap::{Arg, CommandFactory, Parser, ValueEnum};
@@ -141,6 +142,7 @@ impl Words {
                 "for a target on this machine use --directory=DIRECTORY or --filename=FILE",
             ));
         };
+        refuse_unused_medium(std::slice::from_ref(&name), &self.cluster)?;
         let has_claim = matches!(
             target,
             TargetUri::Claim { .. } | TargetUri::StorageClass(_) | TargetUri::Ephemeral(_)
@@ -377,6 +379,14 @@ mod tests {
             assert_eq!(failure.status(), 2);
             assert!(failure.text(false).contains(text), "{option}");
         }
+    }
+
+    #[test]
+    fn medium_needs_an_empty_dir() {
+        let failure = split(&words("--target sc://fast --medium memory a.fio")).unwrap_err();
+        assert_eq!(failure.status(), 2);
+        assert!(failure.text(false).contains("--medium has no effect"));
+        assert!(split(&words("--target emptydir:// --medium memory a.fio")).is_ok());
     }
 
     #[test]

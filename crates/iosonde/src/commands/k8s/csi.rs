@@ -3,6 +3,7 @@
 use crate::args::{CsiArgs, VolumeModeArg};
 use crate::commands::cluster::{one_cluster, refuse_what_stays_behind};
 use crate::commands::embedded_agents::agents;
+use crate::commands::target_session::refuse_unused_medium;
 use crate::commands::{discard, finish_command, keep_study};
 use crate::failure::CommandError;
 use crate::live::pod_setup::PodLive;
@@ -47,6 +48,7 @@ const REFUSED: [&str; 7] = [
 /// Measures the services, prints the result and removes everything.
 pub(super) fn run(args: &CsiArgs) -> Result<(), CommandError> {
     one_cluster(&args.cluster)?;
+    refuse_unused_medium(std::slice::from_ref(&args.class), &args.cluster)?;
     let options = service_options(args)?;
     let cluster_options = cluster_options(args, &options)?;
     refuse_what_stays_behind(&application_plan(&args.application, true)?)?;

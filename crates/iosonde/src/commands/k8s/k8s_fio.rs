@@ -2,7 +2,8 @@
 
 use crate::args::{ClusterArgs, K8sFioArgs, K8sFioFormat, KubestrTest};
 use crate::commands::finish_command;
-use crate::commands::{cluster, consent};
+use crate::commands::target_session::refuse_unused_medium;
+use crate::commands::{cluster, cold, consent};
 use crate::failure::CommandError;
 use crate::fio_document::document;
 use crate::live::fio_live::FioLive;
@@ -12,10 +13,12 @@ use crate::signals::StopSignal;
 use iosonde_cluster::{SetupEvent, SetupObserver};
 use iosonde_history::HistoryWriter;
 use iosonde_job::parse::ParsedCommand;
+use iosonde_job::plan::CephAccess;
 use iosonde_job::{TargetScheme, TargetUri, parse};
 use iosonde_machine::system_env::SystemEnv;
 use iosonde_report::k8s::{self, ClassRun};
 use iosonde_report::nodes;
+use iosonde_result::cache_state::describe_caches;
 use iosonde_result::fio::{Formats, output::Json};
 use iosonde_result::run::RunResult;
 use iosonde_result::run_error::RunError;
@@ -64,6 +67,9 @@ pub(crate) fn run(args: &K8sFioArgs) -> Result<(), CommandError> {
         eprintln!("{}", parsed.warnings);
     }
     cluster::refuse_what_stays_behind(&parsed.plan)?;
+    let classes = args.cluster.in_each_context(&targets(args));
+    refuse_unused_medium(&classes, &args.cluster)?;
+    cold::announce(args.cold.layers(), &classes, &args.cluster)?;
     if parsed.plan.jobs.len() > 1 && args.fiofile.is_none() && !args.separate {
         eprintln!(
             "note: the four jobs run at the same time, as in kubestr, and share the volume's rate; \
@@ -80,7 +86,6 @@ pub(crate) fn run(args: &K8sFioArgs) -> Result<(), CommandError> {
     };
     let mut left = Ok(());
     let mut outcome = Ok(());
-    let classes = args.cluster.in_each_context(&targets(args));
     consent::to_root(&classes, &args.cluster, &|| stop.interrupt.count())?;
     let mut printed = Ok(());
     for (index, class) in classes.iter().enumerate() {
@@ -161,7 +166,9 @@ fn measure(
     };
     let mut options = cluster::options_of_pods(target, &cluster, None)?;
     options.needed = cluster::needed_space(&parsed.plan, &options, ("-z", "Gi"));
+    options.cold = args.cold.layers();
     let mut session = cluster::open_pods(options, watch)?;
+    cold::drop_osds_for(&mut session, args.cold.layers(), CephAccess::default());
     let mut plan = parsed.plan.clone();
     plan.count_stops();
     for note in session.relocate_plan(&mut plan) {
@@ -182,7 +189,10 @@ fn measure(
         history_writer.label_run(&mut result);
         let class = TargetScheme::StorageClass.strip(name).unwrap_or(name);
         let claim_bytes = cluster.claim_size.unwrap_or(args.size);
-        let run = class_run(class, claim_bytes, &result, &formats);
+        let mut run = class_run(class, claim_bytes, &result, &formats);
+        if let Ok(run) = &mut run {
+            run.verdicts.extend(cold_caches(args, &result));
+        }
         let printed = run.map(ended);
         history_writer.store_run(&result);
         history_writer.cut_off(stop.signal().is_some());
@@ -197,6 +207,12 @@ fn measure(
         eprintln!("note: {left}; {}", left.remedy());
     }
     found.map(|()| closed)
+}
+
+/// The caches at the start of the jobs, if they were to be dropped.
+fn cold_caches(args: &K8sFioArgs, result: &RunResult) -> Option<String> {
+    let caches = describe_caches(&result.caches).filter(|_| !args.cold.layers().is_empty());
+    caches.map(|words| format!("caches: {words}"))
 }
 
 fn class_run(
@@ -262,6 +278,9 @@ mod tests {
             ["a", "b", "c"]
         );
         assert_eq!(read("-s a").unwrap().size, 100 << 30);
+        let cold = read("-s a --cold client,node").unwrap().cold.layers();
+        assert!(cold.client && cold.node && !cold.osd);
+        assert!(read("-s a").unwrap().cold.layers().is_empty());
         assert!(read("-s a -f x.fio -t randrw").is_err());
         assert!(read("-s a -z much").is_err());
         assert!(read("-z 4G").unwrap_err().contains("--storageclass"));

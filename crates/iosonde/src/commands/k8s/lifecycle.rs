@@ -2,6 +2,7 @@
 
 use crate::args::LifecycleArgs;
 use crate::commands::cluster::{archs, one_cluster};
+use crate::commands::target_session::refuse_unused_medium;
 use crate::commands::{discard, finish_command, keep_study};
 use crate::failure::CommandError;
 use crate::live::pod_setup::PodLive;
@@ -20,6 +21,7 @@ use iosonde_study::words;
 /// Measures the classes, prints the result and removes everything.
 pub(super) fn run(args: &LifecycleArgs) -> Result<(), CommandError> {
     one_cluster(&args.cluster)?;
+    refuse_unused_medium(&args.classes, &args.cluster)?;
     let classes = prepare_classes(args)?;
     let options = LifecycleOptions {
         counts: distinct_counts(&args.counts),

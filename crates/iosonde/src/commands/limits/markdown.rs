@@ -20,7 +20,7 @@ pub(super) fn promise(promise: &Promise) -> String {
             words::sustained(figure),
             words::burst(figure),
             figure.limited_by.to_string(),
-            words::next_limit(figure),
+            words::next_limit_text(figure),
         ]
     });
     text.push_str(&markdown_table(&columns, rows));

@@ -56,7 +56,7 @@ fn figures(promise: &Promise) -> String {
             cells.push(right(words::burst(figure)));
         }
         cells.push(Cell::new(&figure.limited_by));
-        cells.push(Cell::new(words::next_limit(figure)));
+        cells.push(Cell::new(words::next_limit_text(figure)));
         table.add_row(cells);
     }
     // A narrow terminal shows the promised figures.

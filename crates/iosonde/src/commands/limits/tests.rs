@@ -164,6 +164,36 @@ fn usage_errors_suggest_a_remedy() {
 }
 
 #[test]
+fn remedies_for_missing_parameters_work_when_pasted() {
+    let help = |text: &str| text.split_once("\nhelp: ").unwrap().1.to_owned();
+    let mut pasted = 0;
+    for product in Limits::published().list() {
+        let help = help(&refusal(&product.name));
+        let Some(command) = help.strip_prefix("for example `iosonde limits ") else {
+            continue;
+        };
+        let text = printed(command.trim_end_matches('`'));
+        assert!(text.contains("promised"), "{command}: {text}");
+        pasted += 1;
+    }
+    assert!(pasted >= 10, "{pasted} products");
+    for (line, expected) in [
+        (
+            "gcp-pd-ssd",
+            "for example `iosonde limits gcp-pd-ssd --size 375GiB --machine n1-standard-8`",
+        ),
+        ("gcp-pd-ssd --as-of 2016", "add --size 375GiB"),
+        ("gcp-pd-ssd --size 375GiB --machine n1", "add --vcpus 8"),
+        (
+            "gcp-pd-extreme --size 1TiB --iops 3000 --machine n2-standard-80",
+            "choose it with --cpu",
+        ),
+    ] {
+        assert_eq!(help(&refusal(line)), expected, "{line}");
+    }
+}
+
+#[test]
 fn documented_limits_file_is_evaluated() {
     let document = include_str!("../../../../../docs/limits.md");
     let (_, rest) = document.split_once("```toml\n").unwrap();

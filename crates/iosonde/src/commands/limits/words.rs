@@ -25,7 +25,7 @@ pub(super) fn burst(figure: &PromisedFigure) -> String {
 }
 
 /// The next higher limit.
-pub(super) fn next_limit(figure: &PromisedFigure) -> String {
+pub(super) fn next_limit_text(figure: &PromisedFigure) -> String {
     let next = figure
         .bounds
         .iter()

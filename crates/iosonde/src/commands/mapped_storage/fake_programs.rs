@@ -13,6 +13,8 @@ pub(super) struct FakePrograms {
     root: PathBuf,
     /// Image of the pool `fast` that `rbd map` maps to /dev/rbd0.
     pub(super) image: &'static str,
+    /// Namespace of the image.
+    pub(super) namespace: Option<&'static str>,
     /// Command lines so far.
     pub(super) calls: Vec<String>,
     /// Start of the command lines that fail, and how often. A failing `rbd map` maps the image.
@@ -34,6 +36,7 @@ impl FakePrograms {
         FakePrograms {
             root,
             image: "disk",
+            namespace: None,
             calls: Vec::new(),
             failing: None,
             ending: ProgramEnding::Status(16),
@@ -79,6 +82,9 @@ impl FakePrograms {
         ];
         for (file, value) in files {
             fs::write(self.device().join(file), format!("{value}\n")).unwrap();
+        }
+        if let Some(namespace) = self.namespace {
+            fs::write(self.device().join("pool_ns"), format!("{namespace}\n")).unwrap();
         }
     }
 }

@@ -1,11 +1,11 @@
 //! The steps that map an image and mount its file system, and those that undo them in reverse
 //! order.
 
-use super::map_directory::{MAP_MAX, MapDirectory};
+use super::map_directory::{MAP_MAX, MapDirectory, clean_up_command};
 use super::program_runner::{ProgramCall, ProgramFailure, ProgramRunner};
 use crate::commands::ceph::run_of;
+use iosonde_ceph::ImageName;
 use iosonde_job::plan::CephAccess;
-use iosonde_job::quote_shell_word;
 use iosonde_machine::mapped_images::{MappedDevice, mapped_images};
 use iosonde_machine::mounts::mounts;
 use iosonde_machine::proc_root::System;
@@ -69,8 +69,7 @@ impl MadeFileSystem {
 /// An image to map.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct MapPlan {
-    pub(super) pool: String,
-    pub(super) image: String,
+    pub(super) image: ImageName,
     /// Identity of the cluster.
     pub(super) fsid: String,
     /// File system to make. `None`: the image has one.
@@ -82,7 +81,7 @@ pub(super) struct MapPlan {
 
 impl MapPlan {
     pub(super) fn uri(&self) -> String {
-        format!("rbd://{}/{}", self.pool, self.image)
+        self.image.uri()
     }
 
     /// Options of `rbd` that select the cluster and the client.
@@ -105,19 +104,24 @@ impl MapPlan {
     }
 
     fn map_call(&self) -> ProgramCall {
-        let image = [
-            "map".to_owned(),
-            format!("--pool={}", self.pool),
-            format!("--image={}", self.image),
-        ];
-        program_call("rbd", image.into_iter().chain(self.connection()), MAP_MAX)
+        let ImageName {
+            pool,
+            namespace,
+            image,
+        } = &self.image;
+        let mut words = vec!["map".to_owned(), format!("--pool={pool}")];
+        words.extend(namespace.iter().map(|name| format!("--namespace={name}")));
+        words.push(format!("--image={image}"));
+        words.extend(self.connection());
+        program_call("rbd", words, MAP_MAX)
     }
 
     /// Whether a mapped device belongs to the image.
     fn is_mapped_by(&self, mapped: &MappedDevice) -> bool {
         let image = &mapped.image;
-        (&image.pool, &image.image) == (&self.pool, &self.image)
-            && image.namespace.is_none()
+        let wanted = &self.image;
+        (&image.pool, &image.namespace, &image.image)
+            == (&wanted.pool, &wanted.namespace, &wanted.image)
             && image.snapshot.is_none()
             && image.fsid.as_ref().is_none_or(|fsid| *fsid == self.fsid)
     }
@@ -126,8 +130,7 @@ impl MapPlan {
 /// Describes the steps before they are taken.
 impl fmt::Display for MapPlan {
     fn fmt(&self, formatter: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let MapPlan { pool, image, .. } = self;
-        write!(formatter, "will map the image {pool}/{image} (`rbd map`), ")?;
+        write!(formatter, "will map the image {} (`rbd map`), ", self.image)?;
         match self.format {
             Some(format) => write!(formatter, "format it (`{}`), ", format.program())?,
             None => write!(formatter, "keep its {} file system, ", self.fs_type)?,
@@ -186,9 +189,9 @@ impl ImageMapping {
         })
     }
 
-    /// Pool and image.
-    pub(super) fn image(&self) -> (&str, &str) {
-        (&self.plan.pool, &self.plan.image)
+    /// Name of the image.
+    pub(super) fn image(&self) -> &ImageName {
+        &self.plan.image
     }
 
     /// The device, once the image is mapped.
@@ -340,10 +343,12 @@ impl ImageMapping {
         let unmap = self.mapped_device(system);
         let unmap = unmap.map(|device| unmap_call(&device));
         let calls = unmount.into_iter().chain(unmap);
-        let removal = run_of(&self.plan.image).map(|run| {
-            let pool = quote_shell_word(&self.plan.pool);
-            format!("iosonde rados -p {pool} cleanup --prefix {run}")
-        });
+        let ImageName {
+            pool,
+            namespace,
+            image,
+        } = &self.plan.image;
+        let removal = run_of(image).map(|run| clean_up_command(pool, namespace.as_deref(), run));
         calls.map(|call| call.to_string()).chain(removal).collect()
     }
 

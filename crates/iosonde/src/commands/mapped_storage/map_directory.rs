@@ -109,7 +109,7 @@ fn remove_directory(path: &Path) -> io::Result<()> {
 /// An image that a killed run left mapped on this machine.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct KilledMapping {
-    /// The image, as `rbd://POOL/IMAGE`.
+    /// The image, as `rbd://POOL/[NAMESPACE/]IMAGE`.
     pub(super) uri: String,
     /// Commands that undo the mapping, in their order.
     commands: Vec<String>,
@@ -124,6 +124,14 @@ impl KilledMapping {
             self.commands.join(" && ")
         )
     }
+}
+
+/// The command that removes the image that a run made.
+pub(super) fn clean_up_command(pool: &str, namespace: Option<&str>, run: &str) -> String {
+    let pool = quote_shell_word(pool);
+    let namespace = namespace.map(|name| format!(" -N {}", quote_shell_word(name)));
+    let namespace = namespace.unwrap_or_default();
+    format!("iosonde rados -p {pool}{namespace} cleanup --prefix {run}")
 }
 
 /// Finds the mappings of killed runs. Removes directories of mappings that are gone.
@@ -173,7 +181,13 @@ fn killed_mapping(path: &Path, system: &System) -> Option<KilledMapping> {
     let quoted = |path: &Path| quote_shell_word(&path.display().to_string());
     let parts = TargetScheme::Rbd.strip(uri);
     let parts = parts.and_then(|parts| parts.split_once('/'));
-    let made = parts.and_then(|(pool, image)| Some((pool, run_of(image)?)));
+    let made = parts.and_then(|(pool, place)| {
+        let (namespace, image) = match place.split_once('/') {
+            Some((namespace, image)) => (Some(namespace), image),
+            None => (None, place),
+        };
+        Some((pool, namespace, run_of(image)?))
+    });
     let mut commands = Vec::new();
     if is_mounted {
         // A made image is removed with its files.
@@ -186,10 +200,7 @@ fn killed_mapping(path: &Path, system: &System) -> Option<KilledMapping> {
     if commands.is_empty() {
         return None;
     }
-    commands.extend(made.map(|(pool, run)| {
-        let pool = quote_shell_word(pool);
-        format!("iosonde rados -p {pool} cleanup --prefix {run}")
-    }));
+    commands.extend(made.map(|(pool, namespace, run)| clean_up_command(pool, namespace, run)));
     Some(KilledMapping {
         uri: uri.to_owned(),
         commands,
@@ -280,6 +291,22 @@ mod tests {
         );
         assert!(root.join("iosonde-1").exists() && !root.join("iosonde-3").exists());
         assert!(root.join("iosonde-4").exists(), "`rbd map` may go on");
+        fs::remove_dir_all(&scratch).unwrap();
+    }
+
+    #[test]
+    fn image_made_in_a_namespace_is_removed_there() {
+        let scratch = scratch("killed-map-namespace");
+        let root = scratch.join("maps");
+        let made = "iosonde-00000000aa-image";
+        drop(MapDirectory::create(&root, "iosonde-1", &format!("rbd://fast/team/{made}")).unwrap());
+        let system = machine(&scratch, &[made], None);
+        let namespace = scratch.join("sys/bus/rbd/devices/0/pool_ns");
+        fs::write(namespace, "team\n").unwrap();
+        let notes = killed_mappings(&root, &system);
+        let note = notes[0].note();
+        let last = "iosonde rados -p fast -N team cleanup --prefix iosonde-00000000aa-";
+        assert!(note.ends_with(last), "{note}");
         fs::remove_dir_all(&scratch).unwrap();
     }
 

@@ -4,6 +4,7 @@ use super::EndedProbe;
 use super::probe_output::{print, print_repeated};
 use crate::args::ProbeArgs;
 use crate::failure::CommandError;
+use crate::live::probe_live::run_number::RunNumber;
 use crate::output::Output;
 use crate::signals::StopSignal;
 use iosonde_report::probe::repeated::RepeatedTarget;
@@ -112,10 +113,12 @@ pub(super) fn refuse_numbered_run(
     ))
 }
 
-/// The number of a run, to follow a name: `, run 2 of 5`. Empty without `--repeat`.
-pub(super) fn numbered_run(args: &ProbeArgs, run: u32) -> String {
-    let planned = args.repeat;
-    planned.map_or(String::new(), |planned| format!(", run {run} of {planned}"))
+/// The number of a run, which is shown with `--repeat` only.
+pub(super) fn run_number(args: &ProbeArgs, run: u32) -> RunNumber {
+    RunNumber {
+        run,
+        planned: args.repeat.unwrap_or(0),
+    }
 }
 
 fn concluded_by(
@@ -205,7 +208,8 @@ mod tests {
 
     #[test]
     fn run_is_numbered_only_with_repeat() {
-        assert_eq!(numbered_run(&args(&["--repeat", "5"]), 2), ", run 2 of 5");
-        assert_eq!(numbered_run(&args(&[]), 1), "");
+        let words = |words: &[&str], run| run_number(&args(words), run).words();
+        assert_eq!(words(&["--repeat", "5"], 2), ", run 2 of 5");
+        assert_eq!(words(&[], 1), "");
     }
 }

@@ -11,7 +11,7 @@ use crate::failure::CommandError;
 use crate::output::Output;
 use crate::signals::StopSignal;
 use iosonde_ceph::{
-    LeftoverPools, list_images, remove_image, remove_leftover_pools, remove_made_pool,
+    ImageName, LeftoverPools, list_images, remove_image, remove_leftover_pools, remove_made_pool,
 };
 use iosonde_result::run_error::RunError;
 
@@ -34,7 +34,7 @@ pub(super) fn clean_up(args: &CleanupArgs, access: &AccessArgs) -> Result<(), Co
     let removed = match &args.prefix {
         Some(prefix) if killed::is_meant(prefix) => {
             let objects = killed::remove(&pool, prefix, &stop);
-            objects.and_then(|(removed, left)| with_images(access, prefix, removed, left))
+            objects.and_then(|ended| with_images((&pool, access), prefix, ended))
         }
         Some(prefix) => remove_by_prefix(&pool, prefix, &stop).map(|removed| (removed, Vec::new())),
         None => remove_described(&pool, &args.run_name, &stop),
@@ -76,18 +76,14 @@ fn pools_text(pools: &LeftoverPools) -> String {
     }
 }
 
-/// Adds the images of killed runs, which have no namespace. Those of a named run are removed.
+/// Adds the images of killed runs in the pool or its namespace. Those of a named run are removed.
 fn with_images(
-    access: &AccessArgs,
+    (pool, access): (&Pool, &AccessArgs),
     prefix: &str,
-    removed: u64,
-    mut left: Vec<String>,
+    (removed, mut left): (u64, Vec<String>),
 ) -> Result<(u64, Vec<String>), CommandError> {
-    if access.namespace.is_some() {
-        return Ok((removed, left));
-    }
-    let (pool, how) = (access.pool()?, access.access());
-    let images = match list_images(pool, prefix, &how) {
+    let (pool_name, how) = (access.pool()?, access.access());
+    let images = match list_images((pool_name, access.namespace.as_deref()), prefix, &how) {
         Ok(images) => images,
         // Without librbd this machine has made no image.
         Err(RunError::NoFeature { .. }) => return Ok((removed, left)),
@@ -97,7 +93,7 @@ fn with_images(
         }
     };
     // A mapped image cannot be removed.
-    left.extend(killed_notes(Some(pool)));
+    left.extend(killed_notes(Some(pool_name)));
     let is_named = run_of(prefix).is_some();
     for image in images {
         let Some(run) = run_of(&image) else { continue };
@@ -106,10 +102,15 @@ fn with_images(
             continue;
         }
         if is_named {
-            remove_image(pool, &image, &how)?;
+            let name = ImageName {
+                pool: pool_name.to_owned(),
+                namespace: access.namespace.clone(),
+                image: image.clone(),
+            };
+            remove_image(&name, &how)?;
             left.push(format!("Removed the image {image}"));
         } else {
-            let command = format!("iosonde rados -p {pool} cleanup --prefix {run}");
+            let command = pool.clean_up(run);
             left.push(format!("image {image}. If this run has ended: {command}"));
         }
     }

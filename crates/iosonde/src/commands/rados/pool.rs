@@ -6,6 +6,7 @@ use crate::failure::CommandError;
 use crate::signals::StopSignal;
 use iosonde_ceph::{CephError, IoCtx, Removal, remove_objects, share_client};
 use iosonde_history::random_id;
+use iosonde_job::quote_shell_word;
 use iosonde_result::run_error::{RunError, TargetProblem};
 use std::ops::Range;
 
@@ -36,7 +37,8 @@ impl Pool {
             .pool(pool, access.namespace.as_deref())
             .map_err(failed)?;
         let namespace = access.namespace.as_ref();
-        let namespace = namespace.map_or_else(String::new, |name| format!(" -N {name}"));
+        let namespace = namespace.map(|name| format!(" -N {}", quote_shell_word(name)));
+        let (pool, namespace) = (quote_shell_word(pool), namespace.unwrap_or_default());
         Ok(Pool {
             objects,
             target,

@@ -86,6 +86,18 @@ fn targets_that_no_manifest_can_measure_are_refused() {
 }
 
 #[test]
+fn consent_to_another_target_is_quoted_in_the_problem_and_its_remedy() {
+    let error = refuse_other_consent("pvc://my claim", &["/my disk".into()]).unwrap_err();
+    let text = error.text(false);
+    assert!(
+        text.contains("--allow-overwrite '/my disk' does not name the target"),
+        "{text}"
+    );
+    let remedy = "write --allow-overwrite 'pvc://my claim', or leave out";
+    assert!(text.contains(remedy), "{text}");
+}
+
+#[test]
 fn options_without_effect_in_a_pod_are_refused() {
     for option in [
         "--label a=b",
@@ -95,6 +107,7 @@ fn options_without_effect_in_a_pod_are_refused() {
         "--watch-node n1",
         "--namespace x --create-namespace",
         "--keep",
+        "--medium memory",
         "--allow-overwrite sc://slow",
     ] {
         let said = problem(&format!(

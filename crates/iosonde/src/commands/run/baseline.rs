@@ -7,7 +7,7 @@ use iosonde_suite::{Baseline, Baselines, Claim, Suite, SuiteExpectation};
 use std::path::Path;
 
 /// Reads all baselines that the suite names. Returns the errors of missing ones.
-pub(super) fn find_baselines(
+pub(super) fn load_baselines(
     suite: &Suite,
     store: Option<&Path>,
 ) -> (Baselines, Vec<CommandError>) {

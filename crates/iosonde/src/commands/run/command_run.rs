@@ -7,6 +7,7 @@ use crate::commands::target::check;
 use crate::failure::CommandError;
 use crate::signals::StopSignal;
 use iosonde_job::plan::Plan;
+use iosonde_job::quote_shell_word;
 use iosonde_result::observer::Observer;
 use iosonde_result::run::RunResult;
 use iosonde_result::run_error::RunError;
@@ -361,7 +362,10 @@ fn refused_target(workload: &str, target: &str, args: &RunArgs) -> Option<Comman
         StudyTargetKind::Simulated { .. } => Some(elsewhere("simulated")),
         StudyTargetKind::Existing { consent: false, .. } => Some(CommandError::usage(
             format!("workload `{workload}` is a command, which may overwrite {target}"),
-            format!("permit it with --allow-overwrite {target}, or use a directory"),
+            format!(
+                "permit it with --allow-overwrite {}, or use a directory",
+                quote_shell_word(target)
+            ),
         )),
         _ => None,
     }

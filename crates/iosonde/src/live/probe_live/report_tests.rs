@@ -95,6 +95,19 @@ fn probe_report_of_read_only_block_device() {
 }
 
 #[test]
+fn announced_consent_to_file_with_blank_is_quoted() {
+    let kind = StudyTargetKind::Existing {
+        bytes: 1 << 40,
+        device: false,
+        consent: false,
+    };
+    let (_, lines) = probed(FakeDevice::nvme(), "/my disk", kind);
+    let words: Vec<&str> = lines.split_whitespace().collect();
+    let consent = "--allow-overwrite '/my disk' permits writing";
+    assert!(words.join(" ").contains(consent), "{lines}");
+}
+
+#[test]
 fn evidence_of_several_figures_names_its_figure() {
     let device = FakeDevice {
         verdicts: vec![Verdict {

@@ -1,5 +1,6 @@
 //! Screen of a probe: a line per step and a line of current activity, as wide as the terminal.
 
+use super::run_number::RunNumber;
 use crate::live::view::{StepRow, activity_lines, head_line};
 use crate::live::view_lines::ViewLines;
 use iosonde_report::probe::{maximum_depth, row};
@@ -11,6 +12,8 @@ use iosonde_study::{TimeRange, words};
 #[derive(Debug, Default)]
 pub(super) struct Screen {
     target: String,
+    /// Time of the runs that follow this one.
+    following: TimeRange,
     steps: Vec<ScreenStep>,
     /// Index of the current step.
     current: usize,
@@ -45,8 +48,8 @@ struct Shown {
 }
 
 impl Screen {
-    /// Creates a screen on which no step has run. `run` follows the target: `, run 2 of 5`.
-    pub(super) fn new(announcement: &ProbeAnnouncement<'_>, run: &str) -> Screen {
+    /// Creates a screen on which no step has run.
+    pub(super) fn new(announcement: &ProbeAnnouncement<'_>, run: RunNumber) -> Screen {
         let budget = announcement.budget;
         let mut steps = Vec::new();
         for phase in announcement.phases {
@@ -56,7 +59,10 @@ impl Screen {
             }
         }
         Screen {
-            target: format!("{}{run}", announcement.target.name),
+            target: format!("{}{}", announcement.target.name, run.words()),
+            following: budget
+                .total_time(announcement.phases)
+                .times(run.following()),
             steps,
             ..Screen::default()
         }
@@ -124,10 +130,15 @@ impl Screen {
         }
     }
 
-    /// Remaining time of all steps.
+    /// Remaining time of all steps, and of the runs that follow.
     pub(super) fn left(&self) -> TimeRange {
         let left = self.steps.iter().map(ScreenStep::left);
-        left.fold(TimeRange::default(), |sum, each| sum + each)
+        left.fold(self.following, |sum, each| sum + each)
+    }
+
+    /// Time of the runs that follow.
+    pub(super) fn following(&self) -> TimeRange {
+        self.following
     }
 
     /// Returns all lines for a terminal of this width.
@@ -198,7 +209,11 @@ impl ScreenStep {
             return row.resting(columns);
         }
         let share = self.shown.at_ns as f64 / self.planned.most_ns.max(1) as f64;
-        row.running(Some(share), &words::wait_text(self.left().most_ns), columns)
+        row.running(
+            Some(share),
+            &words::whole_seconds_text(self.left().most_ns),
+            columns,
+        )
     }
 }
 
@@ -229,9 +244,12 @@ mod tests {
             budget: &ProbeBudget::NORMAL,
             direct: true,
         };
-        let mut screen = Screen::new(&announcement, "");
-        let repeated = Screen::new(&announcement, ", run 2 of 5");
+        let mut screen = Screen::new(&announcement, RunNumber::default());
+        let second = RunNumber { run: 2, planned: 5 };
+        let repeated = Screen::new(&announcement, second);
         assert_eq!(repeated.target, format!("{}, run 2 of 5", target.name));
+        let total = announcement.budget.total_time(announcement.phases);
+        assert_eq!(repeated.left(), screen.left() + total.times(3));
         screen.begin(ProbePhase::RandomRead, false);
         let progress = RunProgress {
             at_ns: 3_500_000_000,
@@ -271,7 +289,7 @@ mod tests {
         fn event(&mut self, event: &StudyEvent<'_>) {
             match event {
                 StudyEvent::Announced(Announcement::Probe(extent)) => {
-                    self.screen = Screen::new(extent, "");
+                    self.screen = Screen::new(extent, RunNumber::default());
                     self.note();
                 }
                 StudyEvent::StepStarted { step, .. } => {

@@ -1,5 +1,6 @@
 //! [`TargetsView`]: one view of several targets that take turns, with a line per target.
 
+use super::run_number::RunNumber;
 use super::screen::Screen;
 use crate::live::view::{LiveView, StepRow, activity_line, head_line};
 use crate::live::view_lines::ViewLines;
@@ -28,8 +29,11 @@ struct TargetProgress {
     step: String,
     rate: String,
     known: String,
-    /// Time left, and the time of the whole probe. `None` before its announcement.
+    /// Time left, and the time at the announcement, both with the runs that follow. `None` before
+    /// the announcement.
     times: Option<(TimeRange, TimeRange)>,
+    /// Time of the runs that follow.
+    following: TimeRange,
     figures: Vec<TargetFigure>,
 }
 
@@ -49,16 +53,24 @@ impl TargetFigure {
     }
 }
 
+impl TargetProgress {
+    fn complete(&mut self) {
+        let whole = self.times.map_or(TimeRange::default(), |(_, whole)| whole);
+        self.times = Some((self.following, whole));
+        self.step = "done".to_owned();
+    }
+}
+
 impl TargetsView {
-    /// Creates the view of targets with these names. `run` follows the title: `, run 2 of 5`.
-    pub(crate) fn new(names: &[String], run: &str) -> TargetsView {
+    /// Creates the view of targets with these names.
+    pub(crate) fn new(names: &[String], run: RunNumber) -> TargetsView {
         let row = |name: &String| TargetProgress {
             name: name.clone(),
             ..TargetProgress::default()
         };
         TargetsView(Arc::new(Mutex::new(TargetRows {
             view: LiveView::new(),
-            title: format!("{} targets in turns{run}", names.len()),
+            title: format!("{} targets in turns{}", names.len(), run.words()),
             rows: names.iter().map(row).collect(),
         })))
     }
@@ -80,6 +92,7 @@ impl TargetsView {
         }
         let left = screen.left();
         row.times = Some((left, row.times.map_or(left, |(_, whole)| whole)));
+        row.following = screen.following();
         let now = screen.activity();
         view.redraw(is_news, |room| {
             lines((title.as_str(), rows.as_slice()), index, now, room.columns)
@@ -97,11 +110,10 @@ impl TargetsView {
         }
     }
 
-    /// Records that the target `index` is complete.
+    /// Records that the target `index` is complete in this run.
     pub(super) fn complete(&self, index: usize) {
         if let Some(row) = self.targets().rows.get_mut(index) {
-            row.times = Some((TimeRange::default(), TimeRange::default()));
-            row.step = "done".to_owned();
+            row.complete();
         }
     }
 
@@ -194,6 +206,7 @@ mod tests {
             rate: "3.17 GiB/s".to_owned(),
             known: "+- 0.3 %".to_owned(),
             times: Some((TimeRange::from_steps(20, 20, second), whole)),
+            following: TimeRange::default(),
             figures: vec![TargetFigure {
                 phase: ProbePhase::RandomRead,
                 iops,
@@ -228,6 +241,19 @@ mod tests {
             waiting[0].contains("  about 1 min 20 s left"),
             "{waiting:?}"
         );
+    }
+
+    #[test]
+    fn completed_target_keeps_time_of_following_runs() {
+        let mut rows = [target("/srv/a", 120e3, 2e3), target("/srv/b", 100e3, 2e3)];
+        rows[0].following = TimeRange::from_steps(180, 180, 1_000_000_000);
+        rows[0].complete();
+        let shown = lines((TITLE, &rows[..]), 1, &[], 80).fitted(24);
+        assert!(shown[0].contains("  about 3 min 20 s left"), "{shown:?}");
+        rows[0].following = TimeRange::default();
+        rows[0].complete();
+        let shown = lines((TITLE, &rows[..]), 1, &[], 80).fitted(24);
+        assert!(shown[0].contains("  about 20 s left"), "{shown:?}");
     }
 
     #[test]

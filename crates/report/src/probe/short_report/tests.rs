@@ -1,8 +1,9 @@
 use super::*;
 use crate::probe::simulated::probed;
 use iosonde_limits::Limits;
+use iosonde_result::host::{DeviceInfo, TargetInfo};
 use iosonde_result::run::{Verdict, VerdictKind};
-use iosonde_study::probe::{Knee, ProbeBudget, ProbePhase};
+use iosonde_study::probe::{DurableWrites, Knee, ProbeBudget, ProbePhase};
 use iosonde_study::promise_check::PromiseCheck;
 
 const UTF8: TextStyle = TextStyle {
@@ -510,6 +511,42 @@ fn pair_of_targets_begins_with_the_winner() {
         "{text}"
     );
     assert!(text.is_ascii() && widest(&text) <= 80, "{text}");
+}
+
+#[test]
+fn targets_on_one_device_with_different_verdicts_are_noted() {
+    let on = |verdict, node: Option<&str>| {
+        let mut result = probed("hdd", ProbeBudget::QUICK);
+        result.classification.durable_writes = Some(verdict);
+        let last = &mut result.runs.last_mut().unwrap().result;
+        last.targets = vec![TargetInfo {
+            devices: vec![DeviceInfo {
+                name: "vda".to_owned(),
+                ..DeviceInfo::default()
+            }],
+            ..TargetInfo::default()
+        }];
+        let node = node.map(|node| ("node".to_owned(), node.to_owned()));
+        last.labels.extend(node);
+        result
+    };
+    let (slow, fast) = (DurableWrites::Files, DurableWrites::Database);
+    let note = "\nnote       A and B are both on vda, but their verdicts differ\n";
+    let text = report(&[on(slow, None), on(fast, None)], true, UTF8);
+    assert_eq!(text.matches(note).count(), 1, "{text}");
+    assert!(widest(&text) <= 80, "{text}");
+    let alike = report(&[on(slow, None), on(slow, None)], true, UTF8);
+    assert!(!alike.contains("both on"), "{alike}");
+    let mut undecided = on(fast, None);
+    undecided.classification.durable_writes = None;
+    let undecided = report(&[on(slow, None), undecided], true, UTF8);
+    assert!(!undecided.contains("both on"), "{undecided}");
+    let apart = [on(slow, Some("n1")), on(fast, Some("n2"))];
+    let apart = report(&apart, true, UTF8);
+    assert!(!apart.contains("both on"), "{apart}");
+    let three = [on(slow, None), on(fast, None), on(fast, None)];
+    let three = report(&three, true, UTF8);
+    assert!(three.contains("A, B, C are all on vda"), "{three}");
 }
 
 #[test]

@@ -5,7 +5,7 @@ use crate::comparison::advantage::{
 };
 use crate::hanging_lines::{HangingLines, fitted};
 use crate::known_digits::{known_percentile, with_interval};
-use crate::probe::{row, side_by_side};
+use crate::probe::{device, row, side_by_side};
 use crate::text_style::TextStyle;
 use crate::text_table::{column_widths, columns, is_narrow};
 use iosonde_job::escape_control_characters;
@@ -37,6 +37,7 @@ pub(super) fn lines(results: &[ProbeResult], style: TextStyle) -> Vec<String> {
     let mut lines: Vec<String> = results.iter().enumerate().map(named).collect();
     lines.push(String::new());
     lines.extend(verdict_lines(results));
+    lines.extend(shared_device_lines(results));
     lines.push(String::new());
     if let [first, second] = results {
         for (_, comparison) in side_by_side::comparisons(results) {
@@ -68,6 +69,28 @@ pub(super) fn verdict_lines(results: &[ProbeResult]) -> Vec<String> {
         lines.extend(HangingLines::new(&name, &sentence, SENTENCE_LINES).lines);
     }
     lines
+}
+
+/// Names each device whose targets have different verdicts. Details name each shared device.
+fn shared_device_lines(results: &[ProbeResult]) -> Vec<String> {
+    let verdict = |index: &usize| results[*index].classification.durable_writes;
+    let line = |mut group: Vec<usize>| -> Vec<String> {
+        group.retain(|index| verdict(index).is_some());
+        let is_same = |index: &usize| verdict(index) == verdict(&group[0]);
+        if group.iter().all(is_same) {
+            return Vec::new();
+        }
+        let letters: Vec<String> = group.iter().map(|index| target_letter(*index)).collect();
+        let targets = match &letters[..] {
+            [first, second] => format!("{first} and {second} are both"),
+            all => format!("{} are all", all.join(", ")),
+        };
+        let devices = device::devices(&results[group[0]]).join(", ");
+        let text = format!("{targets} on {devices}, but their verdicts differ");
+        HangingLines::new("note", &text, SENTENCE_LINES).lines
+    };
+    let groups = device::shared_groups(results).into_iter();
+    groups.flat_map(line).collect()
 }
 
 /// Short name of a target: `A`, or `T27` beyond the alphabet.

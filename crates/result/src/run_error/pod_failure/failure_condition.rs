@@ -164,6 +164,10 @@ pub enum FailureCondition {
         is_node_coming: bool,
         /// The scheduler's message.
         message: String,
+        /// Arguments of `--toleration`, each of which admits the pod to a node. Empty if they are
+        /// not known, or if the obstacle is no taint.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        tolerations: Vec<String>,
     },
     /// The pod did not run within the timeout.
     StartTimedOut {

@@ -6,6 +6,9 @@ use super::{
 };
 use iosonde_job::quote_shell_word;
 
+/// Maximum number of tolerations that a remedy offers.
+const NAMED_TOLERATIONS_MAX: usize = 3;
+
 impl FailureCondition {
     /// Returns the action to take, which may depend on the object.
     pub(super) fn remedy(&self, object: &FailedObject) -> String {
@@ -24,7 +27,11 @@ impl FailureCondition {
                 is_node_coming: true,
                 ..
             } => "wait longer with --timeout",
-            Cause::Unschedulable { reason, .. } => reason.remedy(),
+            Cause::Unschedulable {
+                reason,
+                tolerations,
+                ..
+            } if tolerations.is_empty() => reason.remedy(),
             Cause::ImageNotPulled { .. } => {
                 "name an image with `sh` that the cluster has or can pull, with --image; \
                  --image-pull-secret opens a private registry"
@@ -166,6 +173,7 @@ impl FailureCondition {
             Cause::JobRefused { error } | Cause::VolumeRefused { error, .. } => error.remedy(),
             Cause::AgentEnded { namespace, job } => ended_run_remedy(namespace, job),
             Cause::FilesLeft { namespace, paths } => left_files_remedy(namespace, paths, object),
+            Cause::Unschedulable { tolerations, .. } => toleration_remedy(tolerations),
             Cause::ApiFailed {
                 code: Some(401 | 403),
                 ..
@@ -198,7 +206,6 @@ impl FailureCondition {
             | Cause::VolumeNotMounted { .. }
             | Cause::ClaimLost { .. }
             | Cause::ClaimNotProvisioned { .. }
-            | Cause::Unschedulable { .. }
             | Cause::StartTimedOut { .. }
             | Cause::Deleted
             | Cause::Terminated
@@ -218,6 +225,24 @@ impl FailureCondition {
             | Cause::NamespaceTerminating { .. } => object.removal_remedy(),
         }
     }
+}
+
+/// Returns the options that admit a pod to tainted nodes.
+fn toleration_remedy(tolerations: &[String]) -> String {
+    debug_assert!(!tolerations.is_empty(), "another remedy names no taint");
+    let taints = match tolerations {
+        [taint] if !taint.contains(',') => "the taint",
+        _ => "the taints of a node",
+    };
+    let options: Vec<String> = tolerations
+        .iter()
+        .take(NAMED_TOLERATIONS_MAX)
+        .map(|taints| format!("--toleration {}", quote_shell_word(taints)))
+        .collect();
+    format!(
+        "tolerate {taints} with {}, or choose other nodes with --node-selector",
+        options.join(" or ")
+    )
 }
 
 /// Returns the command that removes files of a run from a pod of the user.

@@ -184,6 +184,7 @@ fn container_conditions() -> Vec<FailureCondition> {
             reason: SchedulingObstacle::Taint,
             is_node_coming: false,
             message: message(),
+            tolerations: Vec::new(),
         },
         Cause::StartTimedOut {
             seconds: 30,
@@ -461,4 +462,28 @@ fn missing_directory_is_answered_with_those_of_the_node() {
     let json = serde_json::to_value(&failure).unwrap();
     assert_eq!(json["existing"]["node"], "n1");
     assert_eq!(serde_json::from_value::<PodFailure>(json).unwrap(), failure);
+}
+
+#[test]
+fn unschedulable_pod_is_answered_with_the_missing_tolerations() {
+    let remedy = |tolerations: &[&str]| {
+        let condition = Cause::Unschedulable {
+            reason: SchedulingObstacle::Taint,
+            is_node_coming: false,
+            message: "2 node(s) had untolerated taint(s)".to_owned(),
+            tolerations: tolerations.iter().map(|&one| one.to_owned()).collect(),
+        };
+        RunError::not_ready(FailedObject::only_pod(), condition).remedy()
+    };
+    assert_eq!(
+        remedy(&["bench=alone:NoSchedule"]),
+        "tolerate the taint with --toleration bench=alone:NoSchedule, or choose other nodes with \
+         --node-selector"
+    );
+    assert_eq!(
+        remedy(&["a:NoSchedule", "b:NoExecute,c=d:NoSchedule"]),
+        "tolerate the taints of a node with --toleration a:NoSchedule or --toleration \
+         b:NoExecute,c=d:NoSchedule, or choose other nodes with --node-selector"
+    );
+    assert!(remedy(&[]).starts_with("tolerate the taint with --toleration, or"));
 }

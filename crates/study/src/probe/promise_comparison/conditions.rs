@@ -93,7 +93,7 @@ fn extent(promise: &Promise, probe: &ProbeResult, rows: &[CheckedFigure]) -> Opt
     });
     Some(format!(
         "Each figure was measured for at most {}, on {}{within}{delivery}.",
-        words::wait_text(longest),
+        words::whole_seconds_text(longest),
         words::bytes(measured),
     ))
 }

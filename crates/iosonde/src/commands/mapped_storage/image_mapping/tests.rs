@@ -7,8 +7,11 @@ use iosonde_result::run_error::TargetProblem;
 
 fn plan(format: Option<MadeFileSystem>, fs_type: &'static str) -> MapPlan {
     MapPlan {
-        pool: "fast".to_owned(),
-        image: "disk".to_owned(),
+        image: ImageName {
+            pool: "fast".to_owned(),
+            namespace: None,
+            image: "disk".to_owned(),
+        },
         fsid: "f1".to_owned(),
         format,
         fs_type,
@@ -203,6 +206,26 @@ fn map_command_selects_cluster_and_client() {
         plan.map_call().to_string(),
         "rbd map --pool=fast --image=disk --conf=/etc/ceph/b.conf --name=client.bench --keyring=/k"
     );
+}
+
+#[test]
+fn image_in_a_namespace_is_mapped_and_found_by_its_namespace() {
+    let mut programs = FakePrograms::new("map-namespace-steps");
+    let system = programs.system();
+    programs.namespace = Some("team");
+    let mut plan = plan(None, "xfs");
+    // The image of the same name outside of the namespace is another one.
+    let mut mapping = begin(plan.clone(), &programs);
+    assert!(mapping.take_steps(&mut programs, &system).is_err());
+    mapping.undo(&mut programs, &system).unwrap();
+    plan.image.namespace = Some("team".to_owned());
+    let mut mapping = begin(plan, &programs);
+    mapping.take_steps(&mut programs, &system).unwrap();
+    let call = "rbd map --pool=fast --namespace=team --image=disk";
+    assert_eq!(programs.calls[1], call);
+    assert!(mapping.is_mapped(&system));
+    mapping.undo(&mut programs, &system).unwrap();
+    assert_eq!(programs.calls.last().unwrap(), "rbd unmap /dev/rbd0");
 }
 
 #[test]

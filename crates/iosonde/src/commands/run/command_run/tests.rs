@@ -1,4 +1,6 @@
 use super::*;
+use crate::args::{Cli, CliCommand};
+use clap::Parser;
 use iosonde_limits::Limits;
 use iosonde_machine::system_env::SystemEnv;
 use iosonde_suite::{MOST_RUNS, suite};
@@ -22,6 +24,22 @@ fn run(command_line: &str, timeout: &str) -> (Result<CommandResult, CommandFailu
     let mut session = CommandSession::new(step, "/".to_owned(), &stop);
     let run = session.run(&Plan::default(), &mut ());
     (session.ended.unwrap(), run.is_ok())
+}
+
+#[test]
+fn consent_of_a_command_to_file_with_blank_is_quoted() {
+    let cli = Cli::try_parse_from(["iosonde", "run", "suite.toml"]).unwrap();
+    let CliCommand::Run(args) = &cli.command else {
+        panic!("another command");
+    };
+    let file = std::env::temp_dir().join(format!("my disk {}", std::process::id()));
+    std::fs::write(&file, "data").unwrap();
+    let name = file.to_str().unwrap();
+    let refused = refused_target("db", name, args);
+    std::fs::remove_file(&file).unwrap();
+    let text = refused.unwrap().text(false);
+    let remedy = format!("permit it with --allow-overwrite '{name}', or use a directory");
+    assert!(text.contains(&remedy), "{text}");
 }
 
 #[test]

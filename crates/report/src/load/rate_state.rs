@@ -1,7 +1,7 @@
-//! Outcome of the runs at an offered rate, for the page and for charts.
+//! Outcome of the runs at an offered rate, for tables and charts.
 
-use crate::load::is_judged;
-use crate::load::knee_rate::has_fallen_behind;
+use super::is_judged;
+use super::knee_rate::has_fallen_behind;
 use iosonde_study::load::LoadMeasurement;
 use serde::Serialize;
 
@@ -20,7 +20,7 @@ pub(crate) enum RateState {
 }
 
 impl RateState {
-    pub(super) fn of_measurement(point: &LoadMeasurement) -> RateState {
+    pub(crate) fn of_measurement(point: &LoadMeasurement) -> RateState {
         if is_judged(point) {
             RateState::Sustained
         } else if has_fallen_behind(point) {
@@ -38,7 +38,7 @@ impl RateState {
     }
 
     /// Returns the word in a column that says whether the target kept up.
-    pub(super) fn word(self) -> &'static str {
+    pub(crate) fn word(self) -> &'static str {
         match self {
             RateState::Sustained => "yes",
             RateState::FellBehind => "no",
