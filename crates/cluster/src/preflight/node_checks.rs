@@ -191,7 +191,9 @@ pub(crate) fn untolerated_taints<'n>(node: &'n Node, tolerations: &[Toleration])
         !tolerations.iter().any(|toleration| {
             let key = toleration.key.as_ref().is_none_or(|key| *key == taint.key);
             let is_any = toleration.operator.as_deref() == Some("Exists");
-            let value = is_any || toleration.value == taint.value;
+            // A server leaves out an empty value of a taint.
+            let text = |value: &Option<String>| value.clone().unwrap_or_default();
+            let value = is_any || text(&toleration.value) == text(&taint.value);
             let effect = toleration.effect.as_ref();
             key && value && effect.is_none_or(|effect| *effect == taint.effect)
         })
@@ -234,6 +236,15 @@ mod tests {
             node["spec"] = serde_json::json!({"taints": [{"key": key, "effect": "NoSchedule"}]});
         }
         serde_json::from_value(node).unwrap()
+    }
+
+    #[test]
+    fn empty_value_of_a_toleration_equals_a_missing_value() {
+        let dedicated = node(Some("dedicated"));
+        let empty = Vec::from_iter(toleration("dedicated=:NoSchedule"));
+        assert!(untolerated_taints(&dedicated, &empty).is_empty());
+        let other = Vec::from_iter(toleration("dedicated=x:NoSchedule"));
+        assert_eq!(untolerated_taints(&dedicated, &other).len(), 1);
     }
 
     #[test]
