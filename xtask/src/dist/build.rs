@@ -39,15 +39,19 @@ const REMOVED_VARIABLES: [&str; 16] = [
     "TARGET_CFLAGS",
 ];
 
-/// A static program that is not position-independent and has no unwind tables, as a build from
-/// source makes it.
-const AGENT_FLAGS: [&str; 3] = [
+/// A static program at a fixed address, which needs no relocations: an agent or a static client.
+const STATIC_FLAGS: [&str; 4] = [
     "-Ctarget-feature=+crt-static",
     "-Crelocation-model=static",
-    NO_UNWIND_TABLES,
+    NO_UNWIND_TABLES[0],
+    NO_UNWIND_TABLES[1],
 ];
-/// Nothing unwinds the stack of a program that aborts at a panic.
-const NO_UNWIND_TABLES: &str = "-Cforce-unwind-tables=no";
+/// Nothing unwinds the stack of a program that aborts at a panic. The linker runs in the root of
+/// the workspace.
+const NO_UNWIND_TABLES: [&str; 2] = [
+    "-Cforce-unwind-tables=no",
+    "-Clink-arg=-Wl,-T,xtask/src/dist/no_unwind_tables.ld",
+];
 
 /// The compilers of a release, with its agents.
 pub(crate) struct Builder<'a> {
@@ -114,7 +118,7 @@ impl<'a> Builder<'a> {
             .arg(agent_directory(self.release))
             .env(
                 "CARGO_ENCODED_RUSTFLAGS",
-                rust_flags(&AGENT_FLAGS, self.release),
+                rust_flags(&STATIC_FLAGS, self.release),
             );
         run(&mut cargo)?;
         Ok(agent_program(self.release, architecture))
@@ -137,7 +141,7 @@ impl<'a> Builder<'a> {
             .arg(&directory)
             .env(
                 "CARGO_ENCODED_RUSTFLAGS",
-                rust_flags(&[NO_UNWIND_TABLES], self.release),
+                rust_flags(client_flags(target.flavour()), self.release),
             );
         if target.flavour() == Flavour::Static {
             cargo.args(["--no-default-features", "--features", "local"]);
@@ -238,6 +242,14 @@ fn replaced_paths(release: &Release) -> Vec<(PathBuf, &'static str)> {
     let mut paths: Vec<_> = rustup.into_iter().chain(cargo).collect();
     paths.push((root.unwrap_or_else(|_| release.root.clone()), "/iosonde"));
     paths
+}
+
+/// Returns the flags of rustc for a client.
+const fn client_flags(flavour: Flavour) -> &'static [&'static str] {
+    match flavour {
+        Flavour::Gnu => &NO_UNWIND_TABLES,
+        Flavour::Static => &STATIC_FLAGS,
+    }
 }
 
 /// Returns the flags of rustc in the form of CARGO_ENCODED_RUSTFLAGS.
