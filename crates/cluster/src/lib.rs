@@ -33,6 +33,7 @@ mod node_readiness;
 mod node_session;
 mod node_taints;
 mod node_watch;
+mod object_events;
 mod object_removal;
 mod object_watch;
 pub mod options;

@@ -1,8 +1,8 @@
 //! [`ObjectWatch`]: objects of one kind, kept current by a watch. Where a watch is refused, or does
 //! not last, the objects are listed again at a calm pace.
 
-use futures::stream::BoxStream;
-use futures::{StreamExt, TryStreamExt};
+use crate::object_events::{ObjectEvents, watch_events};
+use futures::TryStreamExt;
 use kube::Resource;
 use kube::api::{Api, ListParams, WatchEvent, WatchParams};
 use serde::de::DeserializeOwned;
@@ -81,7 +81,7 @@ pub(crate) struct ObjectWatch<K> {
     /// The objects by name.
     objects: BTreeMap<String, K>,
     /// `None`: the objects are watched from `resume_from`, or else listed next.
-    events: Option<BoxStream<'static, kube::Result<WatchEvent<K>>>>,
+    events: Option<ObjectEvents<K>>,
     /// Version from which a watch begins without a list. An empty one stands for the present: the
     /// server then first reports all objects that exist.
     resume_from: Option<String>,
@@ -199,8 +199,8 @@ where
     async fn begin_watch(&mut self, version: &str) {
         debug_assert!(self.events.is_none(), "one watch at a time");
         self.watched_since = Instant::now();
-        let events = self.api.watch(&self.selector.watch_params(), version).await;
-        self.events = events.ok().map(StreamExt::boxed);
+        let params = self.selector.watch_params();
+        self.events = watch_events(&self.api, &params, version).await.ok();
     }
 
     /// Applies an event. Returns whether the objects have changed.

@@ -1,6 +1,7 @@
 //! Merges the user's patch into the manifest of the pod, like kubectl.
 
-use iosonde_job::read_json_value;
+use crate::object_events::read_object;
+use iosonde_job::json_error_without_position;
 use iosonde_result::run_error::{ClusterObstacle, RunError};
 use serde::{Serialize, de::DeserializeOwned};
 use serde_json::Value;
@@ -16,7 +17,9 @@ pub(crate) fn patched<T: Serialize + DeserializeOwned>(
 ) -> Result<T, RunError> {
     let mut merged = serde_json::to_value(manifest).map_err(invalid_patch)?;
     merge(&mut merged, patch);
-    let manifest: T = read_json_value(&merged).map_err(invalid_patch)?;
+    let manifest: T = read_object(&merged)
+        .map_err(json_error_without_position)
+        .map_err(invalid_patch)?;
     let there = serde_json::to_value(&manifest).map_err(invalid_patch)?;
     match missing_path(patch, &there, "") {
         None => Ok(manifest),

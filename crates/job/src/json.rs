@@ -20,7 +20,7 @@ pub fn read_json<T: DeserializeOwned>(text: impl AsRef<[u8]>) -> serde_json::Res
 /// # Errors
 /// If the document does not describe a `T`. The error has no line and column.
 pub fn read_json_value<T: DeserializeOwned>(value: &Value) -> serde_json::Result<T> {
-    read_json(compact_text(value)?).map_err(without_position)
+    read_json(compact_text(value)?).map_err(json_error_without_position)
 }
 
 /// Not generic, so that it is compiled once.
@@ -28,8 +28,8 @@ fn compact_text(value: &Value) -> serde_json::Result<Vec<u8>> {
     serde_json::to_vec(value)
 }
 
-/// Removes line and column, which are those of the compact text: the user has not written it.
-fn without_position(error: serde_json::Error) -> serde_json::Error {
+/// Removes line and column of a text that the user has not written.
+pub fn json_error_without_position(error: serde_json::Error) -> serde_json::Error {
     let text = error.to_string();
     let position = format!(" at line {} column {}", error.line(), error.column());
     match text.strip_suffix(&position) {

@@ -38,7 +38,7 @@ pub use control_characters::escape_control_characters;
 pub use diagnostic::{Diagnostic, Diagnostics};
 pub use env::Env;
 pub use hex::lowercase_hex;
-pub use json::{read_json, read_json_value};
+pub use json::{json_error_without_position, read_json, read_json_value};
 pub use neighbour::Neighbour;
 pub use parse::{ParsedCommand, parse};
 pub use plan::Plan;

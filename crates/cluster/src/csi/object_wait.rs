@@ -3,6 +3,7 @@
 use super::application_link::ServiceSwitches;
 use crate::api;
 use crate::connect::KubeCluster;
+use crate::object_events::watch_events;
 use crate::run_objects::{is_explaining_warning, list_events};
 use crate::setup_observer::TICK;
 use futures::StreamExt;
@@ -12,7 +13,6 @@ use kube::api::{Api, WatchEvent, WatchParams};
 use serde::de::DeserializeOwned;
 use std::collections::BTreeSet;
 use std::fmt::Debug;
-use std::pin::pin;
 use std::time::{Duration, Instant};
 use tokio::time::timeout;
 
@@ -110,9 +110,8 @@ impl ObjectWait<'_> {
                 _ => {}
             }
             if let Some(version) = version
-                && let Ok(events) = api.watch(&params, &version).await
+                && let Ok(mut events) = watch_events(api, &params, &version).await
             {
-                let mut events = pin!(events);
                 // A silent watch needs no timeout of its own: the server ends it.
                 loop {
                     self.check(&mut warned, &mut warnings_at).await?;
