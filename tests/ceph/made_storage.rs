@@ -30,7 +30,7 @@ fn made_images(cluster: &Cluster, mib: u64) -> Vec<String> {
 fn start_on_made_image(cluster: &Cluster, mib: u64) -> Child {
     let mut command = cluster.iosonde(&format!(
         "fio --target=rbd://{POOL}/?size={mib}m --name=a --rw=write --bs=64k --time_based \
-         --runtime=600"
+         --runtime=600 --rate_iops=200"
     ));
     let run = command
         .stdout(Stdio::null())
@@ -88,6 +88,33 @@ fn image_is_made_in_an_existing_namespace_only() {
     let left = cluster.rbd(&format!("ls {namespace}"));
     assert_eq!(left.trim(), "", "{stderr}");
     cluster.rbd(&format!("namespace remove {namespace}"));
+}
+
+#[test]
+#[ignore = "needs Ceph"]
+fn missing_data_pool_is_avoided_by_the_remedy() {
+    let _scratch = Scratch::shared();
+    let cluster = Cluster::shared();
+    let namespace = format!("{POOL}/data-pool");
+    cluster.rbd(&format!("namespace create {namespace}"));
+    let line =
+        format!("fio --target=rbd://{namespace}/?size=23m --name=a --rw=write --bs=64k --size=1m");
+    let run = || {
+        let mut command = cluster.iosonde(&line);
+        let ended = command.env("CEPH_ARGS", "--rbd_default_data_pool=absent");
+        let ended = ended.output().expect("iosonde starts");
+        let stderr = String::from_utf8_lossy(&ended.stderr).into_owned();
+        (ended.status.code(), stderr)
+    };
+    let (status, stderr) = run();
+    assert_eq!(status, Some(3), "{stderr}");
+    let remedy = format!("config pool set {POOL} rbd_default_data_pool {POOL}");
+    assert!(stderr.contains(&format!("rbd {remedy}")), "{stderr}");
+    cluster.rbd(&remedy);
+    let (status, stderr) = run();
+    cluster.rbd(&format!("config pool remove {POOL} rbd_default_data_pool"));
+    cluster.rbd(&format!("namespace remove {namespace}"));
+    assert_eq!(status, Some(0), "{stderr}");
 }
 
 #[test]
@@ -203,7 +230,7 @@ fn image_of_a_killed_run_is_listed_and_removed_on_request() {
         "{stdout}"
     );
     assert_eq!(made_images(&cluster, 18).len(), 1, "listed, not removed");
-    // The cluster lists a killed client for up to 15 s, and does not remove an image in use.
+    // The cluster lists a killed client for up to 30 s, and does not remove an image in use.
     wait_for("the removal", || {
         let line = format!("rados -p {POOL} cleanup --prefix {run_prefix}");
         (cluster.run(&line).0 == Some(0)).then_some(())

@@ -69,7 +69,7 @@ pub(crate) fn file_uris(job: &Job) -> Vec<String> {
                 pool: ceph.pool.clone(),
                 namespace: ceph.namespace.clone(),
             };
-            let names = file_names(job);
+            let names = job.files.names();
             names
                 .filter_map(|name| pool_file_uri(&pool, name))
                 .collect()
@@ -215,7 +215,7 @@ pub(crate) fn resolve_uris<'a>(
 ) -> Result<Cow<'a, Plan>, RunError> {
     let is_ours = |job: &Job| {
         let has_uri = |name: &String| is_ceph_name(name);
-        !matches!(job.io.engine, Engine::Null | Engine::Sim) && file_names(job).any(has_uri)
+        !matches!(job.io.engine, Engine::Null | Engine::Sim) && job.files.names().any(has_uri)
     };
     if !plan.jobs.iter().any(is_ours) {
         return Ok(Cow::Borrowed(plan));
@@ -227,19 +227,9 @@ pub(crate) fn resolve_uris<'a>(
     Ok(Cow::Owned(plan))
 }
 
-/// File names of a job. As in fio, `filename` overrides `filename_format`.
-fn file_names(job: &Job) -> impl DoubleEndedIterator<Item = &String> {
-    let files = &job.files;
-    let format = files.filename_format.as_ref();
-    let format = format.filter(|_| files.filenames.is_empty());
-    files.filenames.iter().chain(format)
-}
-
 fn resolve_job_uris(job: &mut Job, access: &CephAccess) -> Result<(), RunError> {
-    let Some(last) = file_names(job)
-        .filter_map(|name| parse_uri(name))
-        .next_back()
-    else {
+    let names = job.files.names().rev();
+    let Some(last) = names.filter_map(|name| parse_uri(name)).next() else {
         return Ok(());
     };
     let ceph = merged_options(job, &last, access)?;
@@ -362,7 +352,7 @@ mod tests {
         assert_eq!(unnamed.jobs[0].io.engine, Engine::Rados);
     }
 
-    /// `filename` overrides `filename_format`.
+    /// `filename` and `opendir` override `filename_format`.
     #[test]
     fn uri_in_an_unused_format_changes_no_engine() {
         let named = |target: &str, format: &str| {
@@ -375,6 +365,13 @@ mod tests {
         assert!(!file.io.engine.is_ceph());
         let image = named("rbd://p/i", "rbd://p/precious");
         assert_eq!(image.io.ceph.unwrap().image.as_deref(), Some("i"));
+        let mut opened = job("x");
+        let files = &mut opened.jobs[0].files;
+        files.filenames.clear();
+        files.filename_format = Some("rbd://p/precious".to_owned());
+        files.opendir = vec!["/mnt".to_owned()];
+        let resolved = resolve_uris(&opened, &CephAccess::default());
+        assert!(matches!(resolved, Ok(Cow::Borrowed(_))), "{resolved:?}");
         let mut plan = job("x");
         plan.jobs[0].files.filename_format = Some("rbd://p/precious".to_owned());
         relocate_to_ceph(&mut plan, &"rados://p".parse().unwrap(), "iosonde-7-");

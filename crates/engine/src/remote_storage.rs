@@ -195,9 +195,7 @@ fn remote_engine(job: &Job) -> Option<Engine> {
     if matches!(job.io.engine, Engine::Null | Engine::Sim) {
         return None;
     }
-    let format = job.files.filename_format.as_ref();
-    let format = format.filter(|_| job.files.filenames.is_empty());
-    let names = job.files.filenames.iter().chain(format);
+    let names = job.files.names();
     let mut engines = names.filter_map(|name| match TargetScheme::of_name(name) {
         Some(TargetScheme::Rados) => Some(Engine::Rados),
         Some(TargetScheme::Rbd) => Some(Engine::Rbd),
@@ -248,5 +246,8 @@ mod tests {
         assert_eq!(remote_engine(&job), Some(Engine::Rbd));
         job.io.engine = Engine::Null;
         assert_eq!(remote_engine(&job), None);
+        job.io.engine = Engine::IoUring;
+        job.files.opendir = vec!["/data".to_owned()];
+        assert_eq!(remote_engine(&job), None, "opendir overrides the format");
     }
 }

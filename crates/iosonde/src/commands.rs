@@ -45,6 +45,7 @@ mod single_study;
 pub(crate) mod sweep;
 mod target;
 mod target_session;
+mod unused_file_names;
 pub(crate) mod watch;
 
 use crate::args::argument_error::argument_error;

@@ -27,6 +27,8 @@ pub struct ParsedCommand {
     pub command_lines: Vec<String>,
     /// The same jobs as job files, with all includes and variables expanded.
     pub job_files: Vec<String>,
+    /// Names of the job files. Empty if the command line has options of jobs too.
+    pub file_names: Vec<String>,
     /// Warnings to show before the run.
     pub warnings: Diagnostics,
 }
@@ -53,6 +55,7 @@ pub fn parse_for(
     if command.action != Action::Run {
         return finish(command, Plan::default(), &[], diagnostics);
     }
+    let are_files_alone = words.sections.is_empty();
     let mut units: Vec<SectionGroup> = vec![words.sections];
     for (index, file) in words.files.iter().enumerate() {
         let sections = ini::read_job_file(&file.text, Some(file.span), env, &mut diagnostics);
@@ -69,7 +72,12 @@ pub fn parse_for(
     };
     let plan = resolve::resolve(&units, &settings, env, &mut diagnostics);
     check_max_jobs(&command, &plan, &mut diagnostics);
-    finish(command, plan, &units, diagnostics)
+    let parsed = finish(command, plan, &units, diagnostics)?;
+    let files = words.files.into_iter().filter(|_| are_files_alone);
+    Ok(ParsedCommand {
+        file_names: files.map(|file| file.text).collect(),
+        ..parsed
+    })
 }
 
 fn finish(
@@ -93,6 +101,7 @@ fn finish(
             .map(|unit| showcmd::render("fio", unit))
             .collect(),
         job_files: units.iter().map(|unit| showcmd::job_file(unit)).collect(),
+        file_names: Vec::new(),
         warnings: diagnostics,
     })
 }

@@ -254,10 +254,8 @@ pub(super) fn plan_runs(
 
 /// Appends the axis values to the name of a job. Its file names stay: one layout serves all runs.
 fn label(job: &mut Job, values: &[&str]) {
-    let files = &mut job.files;
-    let named = !files.filenames.is_empty() || !files.opendir.is_empty();
-    if !named && files.filename_format.is_none() {
-        files.filename_format = Some(format!("{}.$jobnum.$filenum", job.name));
+    if job.files.filenames.is_empty() && job.files.section.is_none() {
+        job.files.section = Some(job.name.clone());
     }
     job.name = format!("{}-{}", job.name, values.join("-"));
 }

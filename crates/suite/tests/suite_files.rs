@@ -160,6 +160,40 @@ fn axis_given_twice_by_synonym_is_refused() {
 }
 
 #[test]
+fn axes_keep_section_that_file_names_contain() {
+    let text = r#"
+[[workload]]
+name = "w"
+axes = { bs = ["4k", "8k"] }
+job = """
+[plain]
+size=1m
+[renamed]
+name=other
+size=1m
+[formatted]
+filename_format=$jobname.$filenum
+size=1m
+[named]
+filename=file
+size=1m
+"""
+"#;
+    let suite = read("s.toml", text, &FakeEnv::new()).unwrap();
+    assert_eq!(suite.steps.len(), 2);
+    for (step, value) in suite.steps.iter().zip(["4k", "8k"]) {
+        let StepKind::Jobs(plan) = &step.what else {
+            panic!("not jobs");
+        };
+        assert_eq!(plan.jobs[1].name, format!("other-{value}"));
+        let sections = plan.jobs.iter().map(|job| job.files.section.as_deref());
+        let sections: Vec<_> = sections.collect();
+        let expected = [Some("plain"), Some("renamed"), Some("formatted"), None];
+        assert_eq!(sections, expected, "{value}");
+    }
+}
+
+#[test]
 fn axes_multiply_runs_and_variables_reach_job_files() {
     let text = r#"
 repetitions = 3
@@ -199,11 +233,9 @@ expect = ["one.sync.p99 <= 10ms"]
         (job.name.as_str(), job.workload.block_size.read.max()),
         ("a-1-1", 8192)
     );
-    // One layout serves all depths.
-    assert_eq!(
-        job.files.filename_format.as_deref(),
-        Some("a.$jobnum.$filenum")
-    );
+    // One layout serves all depths: file names are made from the section.
+    assert_eq!(job.files.section.as_deref(), Some("a"));
+    assert_eq!(job.files.filename_format, None);
     assert_eq!(suite.steps[0].planned_time(), None);
     // A job that is not time based may end with its data.
     let known = TimeRange {

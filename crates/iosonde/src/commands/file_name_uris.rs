@@ -15,10 +15,7 @@ pub(super) fn refuse_broken_uris<'j>(
     let has_files = |job: &&Job| !matches!(job.io.engine, Engine::Null | Engine::Sim);
     for job in jobs.into_iter().filter(has_files) {
         let files = &job.files;
-        // As in fio, `filename` overrides `filename_format`.
-        let format = files.filename_format.iter();
-        let format = format.filter(|_| files.filenames.is_empty());
-        for name in files.filenames.iter().chain(format) {
+        for name in files.names() {
             check_form(name)?;
         }
         let pairs = files.filenames.windows(2);
@@ -73,12 +70,15 @@ mod tests {
     use super::*;
     use iosonde_job::env::FakeEnv;
     use iosonde_job::parse;
+    use std::ffi::OsString;
 
-    fn refusal(option: &str) -> Option<String> {
-        let words = ["--name=a".into(), "--size=1m".into(), option.into()];
+    /// The refusal of a job with these options, which are separated by spaces.
+    fn refusal(options: &str) -> Option<String> {
+        let line = format!("--name=a --size=1m {options}");
+        let words: Vec<OsString> = line.split(' ').map(OsString::from).collect();
         let parsed = parse(&words, &FakeEnv::new()).unwrap();
         let failure = refuse_broken_uris(&parsed.plan.jobs).err()?;
-        assert_eq!(failure.status(), 2, "{option}");
+        assert_eq!(failure.status(), 2, "{options}");
         Some(failure.text(false))
     }
 
@@ -136,6 +136,17 @@ mod tests {
             let problem = format!("invalid file name `{name}`");
             assert!(text.contains(&problem) && text.contains(&help), "{text}");
         }
+    }
+
+    #[test]
+    fn format_that_other_names_override_is_not_checked() {
+        let format = "--filename_format=rbd://p";
+        for options in ["--opendir=/data", "--filename=x", "--ioengine=null"] {
+            assert_eq!(refusal(&format!("{options} {format}")), None, "{options}");
+        }
+        assert!(refusal(format).is_some());
+        let named = "--opendir=/data --filename=rbd\\://p";
+        assert!(refusal(named).is_some(), "opendir adds to filename");
     }
 
     #[test]

@@ -21,16 +21,17 @@ use crate::terminal_text::{self, COLUMNS_MAX};
 use iosonde_engine::runner::LocalRunner;
 use iosonde_history::{HistoryWriter, target_here};
 use iosonde_job::cmdline::Action;
-use iosonde_job::parse::parse_for;
+use iosonde_job::parse::{ParsedCommand, parse_for};
 use iosonde_job::plan::CephAccess;
 use iosonde_job::{CommandLine, Plan, help};
 use iosonde_machine::consent::Consent;
 use iosonde_machine::system_env::SystemEnv;
+use iosonde_result::cache_state::ColdLayers;
 use iosonde_result::fio::{self, Formats};
 use iosonde_result::run::RunResult;
 use iosonde_result::run_error::RunError;
 use iosonde_result::session::Session;
-use remote_target::RemoteTarget;
+use remote_target::{OnCeph, RemoteTarget};
 use signal_hook::consts::SIGPIPE;
 use std::ffi::OsString;
 use std::path::{Path, PathBuf};
@@ -76,6 +77,7 @@ fn run_here_or_elsewhere(words: &[OsString], keep: &KeepArgs) -> Result<(), Comm
             "leave out --allow-in-use; iosonde refuses volumes that other pods use",
         ));
     }
+    refuse_broken_uris(&parsed.plan.jobs)?;
     let cold = cold::parse_layers(&command.cold)?;
     let has_pods = matches!(remote_target, Some(RemoteTarget::Pods(_)));
     cold::announce_for_jobs(cold, has_pods, &parsed.plan.jobs)?;
@@ -88,30 +90,43 @@ fn run_here_or_elsewhere(words: &[OsString], keep: &KeepArgs) -> Result<(), Comm
             };
             measure(&parsed.plan, command, keep, runner, notes)
         }
-        Some(RemoteTarget::Ceph(there)) if there.is_cache_compared => {
-            cache_comparison::compare_setups(*there, (&parsed.plan, command), keep, notes)
-        }
-        Some(RemoteTarget::Ceph(mut there)) => {
-            let made = there.make_storage()?;
-            let mut plan = parsed.plan.clone();
-            let placed = there.put(&mut plan);
-            let runner = LocalRunner {
-                remote: remote_storage(there.access),
-                consent: Consent::to_overwrite(there.consent),
-                cold,
-                ..LocalRunner::default()
-            };
-            let ended = placed.and_then(|placed| {
-                let notes = notes.into_iter().chain(placed).collect();
-                measure(&plan, command, keep, runner, notes)
-            });
-            made.remove_after(ended)
-        }
+        Some(RemoteTarget::Ceph(there)) => measure_on_ceph(*there, &parsed, keep, cold, notes),
         Some(RemoteTarget::Pods(there)) => match there.form() {
             Some(form) => there.render(form, &parsed),
             None => there.measure(parsed.plan.clone(), command, keep, notes),
         },
     }
+}
+
+/// Runs the jobs on a pool or an image of a Ceph cluster.
+fn measure_on_ceph(
+    mut there: OnCeph,
+    parsed: &ParsedCommand,
+    keep: &KeepArgs,
+    cold: ColdLayers,
+    notes: Vec<String>,
+) -> Result<(), CommandError> {
+    if let Some(note) = there.describe_unused_names(parsed) {
+        eprintln!("note: {note}");
+    }
+    let (plan, command) = (&parsed.plan, &parsed.command);
+    if there.is_cache_compared {
+        return cache_comparison::compare_setups(there, (plan, command), keep, notes);
+    }
+    let made = there.make_storage()?;
+    let mut plan = plan.clone();
+    let placed = there.put(&mut plan);
+    let runner = LocalRunner {
+        remote: remote_storage(there.access),
+        consent: Consent::to_overwrite(there.consent),
+        cold,
+        ..LocalRunner::default()
+    };
+    let ended = placed.and_then(|placed| {
+        let notes = notes.into_iter().chain(placed).collect();
+        measure(&plan, command, keep, runner, notes)
+    });
+    made.remove_after(ended)
 }
 
 /// Help and versions, which are printed instead of running jobs.
@@ -147,7 +162,6 @@ fn measure(
     runner: LocalRunner,
     notes: Vec<String>,
 ) -> Result<(), CommandError> {
-    refuse_broken_uris(&plan.jobs)?;
     let consent = consent_of(command, runner.consent)?;
     let missing = no_device::missing_in(Path::new("/dev"), plan);
     let stop = StopSignal::listen_as_fio()?;

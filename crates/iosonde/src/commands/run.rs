@@ -8,6 +8,7 @@ pub(super) mod job_target;
 mod local_check;
 mod measure;
 mod study;
+mod suite_jobs;
 mod suite_step_hook;
 mod suite_target;
 mod target_run;
@@ -25,7 +26,6 @@ use crate::signals::StopSignal;
 use command_run::{listed_commands, refused_commands};
 use iosonde_history::absolute;
 use iosonde_job::diagnostic::nearest;
-use iosonde_job::plan::Job;
 use iosonde_job::{Env, Neighbour};
 use iosonde_limits::{Limits, LimitsError};
 use iosonde_machine::system_env::SystemEnv;
@@ -39,6 +39,7 @@ use iosonde_suite::{
 };
 use measure::SuiteOutcome;
 use std::path::Path;
+use suite_jobs::{note_unused_file_names, suite_jobs};
 use suite_target::{pods_of_suite, refuse_searches_in_pods};
 
 /// Runs a suite and prints its results.
@@ -193,17 +194,6 @@ fn draw_report(
     Ok(page.html(None)?)
 }
 
-/// All jobs of a suite, with those of its sweeps.
-fn suite_jobs(suite: &Suite) -> impl Iterator<Item = &Job> {
-    suite.steps.iter().flat_map(|step| -> Vec<&Job> {
-        match &step.what {
-            StepKind::Jobs(plan) => plan.jobs.iter().collect(),
-            StepKind::Sweep(wanted) => wanted.grid.curves.iter().map(|curve| &curve.job).collect(),
-            StepKind::Load(_) | StepKind::Probe(_) | StepKind::Command(_) => Vec::new(),
-        }
-    })
-}
-
 /// Refuses sweeps over iodepth with an engine that ignores it.
 fn refuse_depths_without_effect(
     suite: &Suite,
@@ -237,10 +227,12 @@ fn check_targets(
     outside: &Outside,
 ) -> Result<(Vec<Vec<SuiteExpectation>>, Vec<CommandError>), CommandError> {
     let (mut expected, mut failures, mut usable) = (Vec::new(), Vec::new(), Vec::new());
+    let mut replacing = Vec::new();
     for target in targets {
         match suite_target::check_target(&target.name, args, suite) {
             Ok(found) => {
                 usable.push(target.name.as_str());
+                replacing.push((target.name.as_str(), found.unused_names));
                 // A run prints the notes when its pod is created.
                 if args.check {
                     found
@@ -263,6 +255,9 @@ fn check_targets(
         failures.extend(local_check::check_local_targets(
             &usable, suite, args, outside,
         )?);
+    }
+    if failures.is_empty() {
+        note_unused_file_names(suite, &replacing);
     }
     Ok((expected, failures))
 }

@@ -5,6 +5,7 @@ mod swept_job_file;
 use super::file_name_uris::refuse_broken_uris;
 use super::outside::Outside;
 use super::target_session::{TargetSession, neighbour_on, refuse_unused_options, setup_reporters};
+use super::unused_file_names::{UnusedNames, unused_file_names};
 use super::{beforehand, ceph, cluster, cold, conclude_study, consent, nothing_found, target};
 use crate::args::SweepArgs;
 use crate::failure::{CommandError, report_all};
@@ -32,7 +33,7 @@ use iosonde_study::sweep::{
     SweepTarget, WORKING_SET, announcement, parse_axes, planned_time, run_sweep,
 };
 use iosonde_study::{CutShort, StudyDriver};
-use swept_job_file::{base_text, is_job_file, read_job_file, unused_file_names};
+use swept_job_file::{base_text, is_job_file, read_job_file};
 
 /// Limit on cells without `--yes`.
 const MOST_CELLS: usize = 10_000;
@@ -244,7 +245,8 @@ impl SweepRequest {
         if asked.targets.is_empty() {
             refuse_broken_uris(jobs())?;
         }
-        if let Some(note) = unused_file_names(asked.job_file.as_deref(), &asked.targets, jobs()) {
+        let replaced = (&asked.targets[..], UnusedNames::All);
+        if let Some(note) = unused_file_names(asked.job_file.as_deref(), replaced, jobs()) {
             eprintln!("note: {note}");
         }
         Ok(asked)

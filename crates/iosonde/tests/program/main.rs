@@ -23,6 +23,7 @@ mod promise;
 mod pts;
 mod rados;
 mod repeated_probes;
+mod replaced_file_names;
 mod report;
 mod suite_commands;
 mod suite_comparisons;

@@ -25,8 +25,8 @@ pub struct JobFiles {
     pub directories: Vec<String>,
     /// `filename_format`; fio's default is `$jobname.$jobnum.$filenum`.
     pub filename_format: Option<String>,
-    /// The section's name, if `name=` renames the job: `$jobname` in [`JobFiles::filename_format`]
-    /// stands for it, not for the job's name.
+    /// The section's name, if `name=` or the axes of a suite rename the job: `$jobname` in
+    /// [`JobFiles::filename_format`] stands for it, not for the job's name.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub section: Option<String>,
     /// `opendir`: use all files below these directories, after those of [`JobFiles::filenames`].
@@ -80,6 +80,17 @@ pub struct JobFiles {
     pub allow_mounted_write: bool,
     /// `fadvise_hint`: the advice that posix_fadvise(2) gives about the order of I/O.
     pub fadvise: Fadvise,
+}
+
+impl JobFiles {
+    /// Returns the names of `filename`, else the name of `filename_format`. As in fio, `filename`
+    /// and `opendir` override `filename_format`.
+    pub fn names(&self) -> impl DoubleEndedIterator<Item = &String> {
+        let is_overridden = !self.filenames.is_empty() || !self.opendir.is_empty();
+        let format = self.filename_format.iter();
+        let format = format.filter(move |_| !is_overridden);
+        self.filenames.iter().chain(format)
+    }
 }
 
 /// `fadvise_hint`.

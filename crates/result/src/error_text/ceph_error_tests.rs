@@ -257,6 +257,47 @@ fn remedies_quote_names_of_pools_and_images() {
     }
 }
 
+/// Checks the words and the remedy of a failed call of a Ceph library.
+fn check_call(action: CephAction, errno: i32, remedy: &str) {
+    let words = format!("cannot {action}: {}", errno::describe_errno(errno));
+    let cause = TargetProblem::CephCall {
+        action,
+        errno,
+        said: String::new(),
+    };
+    check_problems("rbd://p/i", [(cause, words.as_str(), remedy)]);
+}
+
+#[test]
+fn image_creation_without_namespace_or_data_pool_names_both() {
+    let cases = [
+        (
+            Some("p/ns"),
+            "if the namespace does not exist, make it: rbd namespace create p/ns; if the data \
+             pool (rbd_default_data_pool) does not exist, store the data in p: rbd config pool \
+             set p rbd_default_data_pool p",
+        ),
+        (
+            Some("my pool/ns"),
+            "if the namespace does not exist, make it: rbd namespace create 'my pool/ns'; if the \
+             data pool (rbd_default_data_pool) does not exist, store the data in 'my pool': rbd \
+             config pool set 'my pool' rbd_default_data_pool 'my pool'",
+        ),
+        (
+            None,
+            "check the data pool of the configuration (rbd_default_data_pool), or store the data \
+             in the pool of the image: rbd config pool set POOL rbd_default_data_pool POOL",
+        ),
+    ];
+    for (namespace, remedy) in cases {
+        let action = CephAction::CreateImage {
+            image: text("i"),
+            namespace: namespace.map(text),
+        };
+        check_call(action, errno::ENOENT, remedy);
+    }
+}
+
 #[test]
 fn remedy_of_a_ceph_call_depends_on_action_and_errno() {
     let cases = [
@@ -278,22 +319,6 @@ fn remedy_of_a_ceph_call_depends_on_action_and_errno() {
             "use an existing pool: `ceph osd pool ls` lists them",
         ),
         (
-            CephAction::CreateImage {
-                image: text("i"),
-                namespace: Some(text("p/ns")),
-            },
-            errno::ENOENT,
-            "make the namespace of the image first: rbd namespace create p/ns",
-        ),
-        (
-            CephAction::CreateImage {
-                image: text("i"),
-                namespace: None,
-            },
-            errno::ENOENT,
-            "check the data pool of the configuration: rbd_default_data_pool",
-        ),
-        (
             CephAction::OpenImage(text("i")),
             errno::ENOENT,
             "use an existing image: `rbd ls` lists them",
@@ -308,16 +333,25 @@ fn remedy_of_a_ceph_call_depends_on_action_and_errno() {
             errno::EBUSY,
             "see `ceph -s` and the cluster's log",
         ),
+        (
+            CephAction::ReadConfiguration(None),
+            errno::ENOENT,
+            "check the configuration file (conf=, --ceph-conf, CEPH_CONF), and that the client's \
+             key is in a keyring that it names (ceph_keyring=, --ceph-keyring)",
+        ),
     ];
     for (action, errno, remedy) in cases {
-        let words = format!("cannot {action}: {}", errno::describe_errno(errno));
-        let cause = TargetProblem::CephCall {
-            action,
-            errno,
-            said: String::new(),
-        };
-        check_problems("rbd://p/i", [(cause, words.as_str(), remedy)]);
+        check_call(action, errno, remedy);
     }
+}
+
+#[test]
+fn unnamed_configuration_is_described_by_its_usual_places() {
+    assert_eq!(
+        CephAction::ReadConfiguration(None).to_string(),
+        "read Ceph's configuration (CEPH_CONF, else ceph.conf in /etc/ceph, ~/.ceph or this \
+         directory)"
+    );
 }
 
 #[test]

@@ -280,15 +280,21 @@ fn remove_pool_later(pool: &str, errno: i32) -> String {
     )
 }
 
-/// Returns the action if a part of the pool that a new image needs is missing.
+/// Returns the action if a new image lacks its namespace or its data pool. librbd reports both with
+/// ENOENT.
 fn make_image_remedy(namespace: Option<&str>) -> String {
-    match namespace {
-        Some(namespace) => format!(
-            "make the namespace of the image first: rbd namespace create {}",
-            quote_shell_word(namespace)
-        ),
-        None => "check the data pool of the configuration: rbd_default_data_pool".to_owned(),
-    }
+    let Some(namespace) = namespace else {
+        return "check the data pool of the configuration (rbd_default_data_pool), or store the \
+                data in the pool of the image: rbd config pool set POOL rbd_default_data_pool POOL"
+            .to_owned();
+    };
+    let pool = quote_shell_word(namespace.split('/').next().unwrap_or(namespace));
+    format!(
+        "if the namespace does not exist, make it: rbd namespace create {}; if the data pool \
+         (rbd_default_data_pool) does not exist, store the data in {pool}: rbd config pool set \
+         {pool} rbd_default_data_pool {pool}",
+        quote_shell_word(namespace)
+    )
 }
 
 /// Phrased to follow "cannot".

@@ -2,8 +2,9 @@
 //!
 //! Clients of fio (bench-fio, kubestr) take any text on standard error for a failure, and notes
 //! depend on the machine's load. So notes are part of the result: a list in JSON, lines below the
-//! normal report, none in terse output. Standard error has only the notes of a failed command and
-//! those of a history that could not be written, as a result is printed before it is stored.
+//! normal report, none in terse output. Standard error has only the notes of a failed command,
+//! those of a history that could not be written, as a result is printed before it is stored, and,
+//! with `--target`, that on replaced file names: it is printed before the target is used.
 
 use iosonde_report::facts;
 use iosonde_result::cache_state::LayerCache;

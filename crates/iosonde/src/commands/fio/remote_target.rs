@@ -6,6 +6,7 @@ use crate::commands::finish_command;
 use crate::commands::made_storage::MadeStorage;
 use crate::commands::mapped_storage::check_machine;
 use crate::commands::render::refuse_options_without_effect;
+use crate::commands::unused_file_names::{UnusedNames, unused_file_names};
 use crate::commands::{ceph, cluster, cold, consent};
 use crate::failure::CommandError;
 use crate::live::pod_setup::PodLive;
@@ -52,6 +53,20 @@ pub(super) struct OnCeph {
 }
 
 impl OnCeph {
+    /// Returns a note on the file names of the jobs that the target replaces. On a mapped image,
+    /// the names are those of files in its directory.
+    pub(super) fn describe_unused_names(&self, parsed: &ParsedCommand) -> Option<String> {
+        let unused = match self.target {
+            _ if self.map.is_some() => return None,
+            TargetUri::Rados { .. } => UnusedNames::Paths,
+            _ => UnusedNames::All,
+        };
+        let files = parsed.file_names.join(", ");
+        let source = Some(files.as_str()).filter(|files| !files.is_empty());
+        let targets = [self.target.to_string()];
+        unused_file_names(source, (&targets, unused), parsed.plan.jobs.iter())
+    }
+
     /// Makes the pool and the image that the target asks for. They become the target. Maps the
     /// image with `--map`.
     pub(super) fn make_storage(&mut self) -> Result<MadeStorage, CommandError> {
@@ -241,6 +256,40 @@ mod tests {
         let mut remote = plan("--name=a --size=1g --ioengine=rados --pool=p");
         let error = there.put(&mut remote).unwrap_err();
         assert_eq!(error.status(), 3);
+    }
+
+    #[test]
+    fn replaced_file_names_are_noted_with_their_job_file() {
+        let noted = |target: &str, line: &str| {
+            let there = OnCeph {
+                target: target.parse().unwrap(),
+                access: CephAccess::default(),
+                consent: Vec::new(),
+                pool_kind: None,
+                map: line.contains("map").then_some(MapFormat::Auto),
+                mapped: None,
+                is_cache_compared: false,
+            };
+            let text = "[a]\nfilename=/data/x\nsize=1m\n[b]\nfilename=/data/x\nsize=1m\n";
+            let env = FakeEnv::new().file("job.fio", text).file("map.fio", text);
+            there.describe_unused_names(&parse(&words(line), &env).unwrap())
+        };
+        assert_eq!(
+            noted("rbd://p/i", "job.fio").as_deref(),
+            Some("job.fio: filename=/data/x is not used: the jobs run on rbd://p/i")
+        );
+        let line = "--name=a --size=1m --filename=x";
+        assert_eq!(
+            noted("rbd://p/?size=1g", line).as_deref(),
+            Some("filename=x is not used: the jobs run on rbd://p/?size=1g")
+        );
+        assert_eq!(noted("rados://p", line), None, "x is a file in the pool");
+        let in_pool = noted("rados://p", "job.fio").unwrap();
+        assert!(
+            in_pool.contains("filename=/data/x is not used"),
+            "{in_pool}"
+        );
+        assert_eq!(noted("rbd://p/i", "map.fio"), None);
     }
 
     #[test]

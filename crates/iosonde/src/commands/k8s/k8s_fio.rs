@@ -1,6 +1,7 @@
 //! `iosonde k8s fio`: kubestr's command, with kubestr's flags.
 
 use crate::args::{ClusterArgs, K8sFioArgs, K8sFioFormat, KubestrTest};
+use crate::commands::file_name_uris::refuse_broken_uris;
 use crate::commands::finish_command;
 use crate::commands::target_session::refuse_unused_medium;
 use crate::commands::{cluster, cold, consent};
@@ -66,6 +67,7 @@ pub(crate) fn run(args: &K8sFioArgs) -> Result<(), CommandError> {
     if !parsed.warnings.list.is_empty() {
         eprintln!("{}", parsed.warnings);
     }
+    refuse_broken_uris(&parsed.plan.jobs)?;
     cluster::refuse_what_stays_behind(&parsed.plan)?;
     let classes = args.cluster.in_each_context(&targets(args));
     refuse_unused_medium(&classes, &args.cluster)?;

@@ -88,6 +88,8 @@ impl JobTarget {
         match (&self.kind, &self.scratch) {
             (StudyTargetKind::Simulated { options }, _) => {
                 for job in &mut plan.jobs {
+                    // The files of a directory of this machine would set the number of files.
+                    job.files.opendir.clear();
                     if job.io.engine != Engine::Null {
                         job.io.engine = Engine::Sim;
                         job.io.sim = Some(options.clone());
@@ -378,6 +380,23 @@ mod tests {
         drop(job_target);
         assert_eq!(fs::read_dir(&base).unwrap().count(), 0);
         fs::remove_dir_all(&base).unwrap();
+    }
+
+    #[test]
+    fn simulated_target_reads_no_directory() {
+        let job_target = JobTarget {
+            name: "sim:nvme".into(),
+            index: 0,
+            kind: StudyTargetKind::Simulated {
+                options: "nvme".into(),
+            },
+            scratch: None,
+            ceph: None,
+        };
+        let mut plan = plan("--name=a --size=1m --opendir=/data");
+        job_target.put(&mut plan).unwrap();
+        assert_eq!(plan.jobs[0].io.engine, Engine::Sim);
+        assert!(plan.jobs[0].files.opendir.is_empty());
     }
 
     #[test]

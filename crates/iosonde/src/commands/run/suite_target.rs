@@ -4,6 +4,7 @@ use super::job_target::JobTarget;
 use crate::args::{ClusterArgs, RunArgs};
 use crate::commands::target::{PreparedTarget, check};
 use crate::commands::target_session::{SetupReporter, SizedTarget};
+use crate::commands::unused_file_names::UnusedNames;
 use crate::commands::{cluster, cold};
 use crate::failure::CommandError;
 use iosonde_cluster::{ClusterOptions, NeededSpace, PodPlacement, PodSession, Pods, SetupObserver};
@@ -205,6 +206,8 @@ pub(super) struct CheckedTarget {
     pub(super) notes: Vec<String>,
     /// Size of the volume, if known.
     pub(super) volume_bytes: Option<u64>,
+    /// File names of jobs that the target replaces. `None`: they are names in the target.
+    pub(super) unused_names: Option<UnusedNames>,
 }
 
 /// Returns the pods that run each step at the same time: those of the command line, else those of
@@ -313,6 +316,7 @@ pub(super) fn check_target(
         return Ok(CheckedTarget {
             notes: notes.collect(),
             volume_bytes: found.volume_bytes,
+            unused_names: options.is_block().then_some(UnusedNames::All),
         });
     }
     if pods_of_suite(args, suite).is_some() {
@@ -332,9 +336,19 @@ pub(super) fn check_target(
         StudyTargetKind::Existing { bytes, .. } => Some(bytes),
         _ => None,
     };
+    let unused_names = match kind {
+        StudyTargetKind::Directory { .. } => None,
+        // Jobs on a mapped image have files in its directory.
+        StudyTargetKind::Existing { .. } if !is_path && args.ceph.map.is_some() => None,
+        StudyTargetKind::Existing { .. } => Some(UnusedNames::All),
+        StudyTargetKind::Pool { .. } | StudyTargetKind::Simulated { .. } => {
+            Some(UnusedNames::Paths)
+        }
+    };
     Ok(CheckedTarget {
         notes: Vec::new(),
         volume_bytes,
+        unused_names,
     })
 }
 
