@@ -28,6 +28,7 @@ mod sampler;
 mod series_sampler;
 mod session_resources;
 mod simulated_run;
+mod sqpoll_sharing;
 mod start_barrier;
 mod start_check;
 mod status;

@@ -202,6 +202,48 @@ fn rate_iops_limits_the_rate() {
     );
 }
 
+/// Runs workers with `sqthread_poll`. Returns how many use the kernel thread of another worker.
+fn count_sharing_workers(numjobs: usize, thread_cpu: Option<u32>) -> usize {
+    let directory = tempfile::tempdir().unwrap();
+    let mut polled = job(directory.path(), "polled", ReadWriteMode::Read, true);
+    polled.io.engine = Engine::IoUring;
+    polled.io.iodepth = 8;
+    polled.io.uring.sqthread_poll = true;
+    polled.io.uring.sqthread_poll_cpu = thread_cpu;
+    polled.numjobs = numjobs as u32;
+    let result = run(vec![polled]).unwrap();
+    assert_eq!(result.workers.len(), numjobs);
+    let mut sharing = 0;
+    for worker in &result.workers {
+        assert_eq!(worker.error, None);
+        assert_eq!(worker.directions.read.total_ios, 256);
+        let has_flag = |name: &str| worker.backend.flags.iter().any(|flag| flag == name);
+        assert!(has_flag("sqpoll"), "{:?}", worker.backend.flags);
+        sharing += usize::from(has_flag("shared_sqpoll"));
+    }
+    sharing
+}
+
+/// Returns a CPU on which this process may run.
+fn first_allowed_cpu() -> u32 {
+    let status = std::fs::read_to_string("/proc/self/status").unwrap();
+    let mut lines = status.lines();
+    let list = lines.find_map(|line| line.strip_prefix("Cpus_allowed_list:"));
+    let first = list.unwrap().trim().split([',', '-']).next();
+    first.unwrap().parse().unwrap()
+}
+
+#[test]
+fn workers_beyond_the_cpus_share_a_kernel_thread() {
+    let cpus = std::thread::available_parallelism().unwrap().get();
+    let many = (cpus / 2 + 1).max(2);
+    assert_eq!(count_sharing_workers(many, None), many - 1);
+    assert_eq!(count_sharing_workers(2, Some(first_allowed_cpu())), 0);
+    if cpus >= 4 {
+        assert_eq!(count_sharing_workers(2, None), 0);
+    }
+}
+
 /// Verification reads count in the phase that makes them: the job's I/O, or the read-back.
 #[test]
 fn verification_reads_count_in_the_runtime_of_their_phase() {

@@ -123,6 +123,8 @@ pub(super) struct BackendCircumstances {
     pub(super) files_change: bool,
     /// When the worker submits I/Os for free slots.
     pub(super) refill: Refill,
+    /// Whether the workers of the job share a kernel thread, unless the user decides otherwise.
+    pub(super) shares_sqpoll_thread: bool,
 }
 
 /// Returns the engines of `ioengine=auto` that have the flags of the job's reads and writes, the
@@ -213,7 +215,9 @@ fn ring_options(job: &Job, circumstances: BackendCircumstances) -> RingOptions {
     let BackendCircumstances {
         files_change,
         refill,
+        shares_sqpoll_thread,
     } = circumstances;
+    let shares_sqpoll = switches.shares_sqpoll.unwrap_or(shares_sqpoll_thread);
     let min_wait = MinWait {
         slots: refill.slots,
         wait_us: (refill.hold_ns / 1_000) as u32,
@@ -232,8 +236,8 @@ fn ring_options(job: &Job, circumstances: BackendCircumstances) -> RingOptions {
         no_iowait: switches.no_iowait,
         min_wait: (switches.min_wait && holds_back).then_some(min_wait),
         hybrid_poll: switches.hybrid_poll,
-        registered_waits: switches.registered_waits,
-        shared_sqpoll: switches.shared_sqpoll.then_some(number),
+        shared_sqpoll: shares_sqpoll.then_some(number),
+        sharing_rings: job.numjobs.max(1),
     }
 }
 
@@ -246,8 +250,8 @@ pub(super) struct LoopSwitches {
     no_iowait: bool,
     min_wait: bool,
     hybrid_poll: bool,
-    registered_waits: bool,
-    shared_sqpoll: bool,
+    /// Whether the workers of a job share a kernel thread. `None`: if the CPUs are too few.
+    shares_sqpoll: Option<bool>,
     /// Calls stay small although all I/Os are complete at each reap.
     pub(super) small_calls: bool,
 }
@@ -261,12 +265,12 @@ impl LoopSwitches {
     /// Reads names of features, separated by commas. Unknown names have no effect.
     fn from_text(text: &str) -> LoopSwitches {
         let names = |name: &str| text.split(',').any(|each| each == name);
+        let shared = names("shared-sqpoll").then_some(true);
         LoopSwitches {
             no_iowait: names("no-iowait"),
             min_wait: names("min-wait"),
             hybrid_poll: names("hybrid-poll"),
-            registered_waits: names("registered-waits"),
-            shared_sqpoll: names("shared-sqpoll"),
+            shares_sqpoll: shared.or(names("own-sqpoll").then_some(false)),
             small_calls: names("small-calls"),
         }
     }
@@ -358,14 +362,31 @@ mod tests {
         assert!(min_wait.min_wait && !min_wait.no_iowait);
         let small_calls = switches("small-calls");
         assert!(small_calls.small_calls && !small_calls.min_wait);
-        let experiments = LoopSwitches {
+        let polling = LoopSwitches {
             hybrid_poll: true,
-            registered_waits: true,
-            shared_sqpoll: true,
+            shares_sqpoll: Some(true),
             ..LoopSwitches::default()
         };
-        let named = switches("hybrid-poll,registered-waits,shared-sqpoll");
-        assert_eq!(named, experiments);
+        assert_eq!(switches("hybrid-poll,shared-sqpoll"), polling);
+        assert_eq!(switches("own-sqpoll").shares_sqpoll, Some(false));
+        assert_eq!(switches("hybrid-poll").shares_sqpoll, None);
+    }
+
+    #[test]
+    fn workers_of_one_job_share_a_kernel_thread_if_cpus_are_few() {
+        let jobs = [Job::new("x"), Job::new("y")];
+        let group = |job: &Job, shares_sqpoll_thread| {
+            let circumstances = BackendCircumstances {
+                files_change: false,
+                refill: Refill::AT_ONCE,
+                shares_sqpoll_thread,
+            };
+            ring_options(job, circumstances).shared_sqpoll
+        };
+        assert_eq!(group(&jobs[0], false), None);
+        let [first, second] = jobs.each_ref().map(|job| group(job, true));
+        assert!(first.is_some() && second.is_some() && first != second);
+        assert_eq!(group(&jobs[0], true), first);
     }
 
     #[test]
@@ -373,6 +394,7 @@ mod tests {
         let circumstances = |files_change| BackendCircumstances {
             files_change,
             refill: Refill::AT_ONCE,
+            shares_sqpoll_thread: false,
         };
         let mut job = Job::new("x");
         assert!(!ring_options(&job, circumstances(false)).discards);

@@ -2,6 +2,7 @@
 
 use super::JobClone;
 use super::backend_choice::{self, BackendCircumstances, LoopSwitches};
+use super::sqpoll_sharing::shares_sqpoll_thread;
 use crate::counters::WorkerCounters;
 use crate::files::{CachedFiles, FileUse, OpenFileCache, WorkerFiles, target_error};
 use crate::io::{Slab, Slot};
@@ -352,13 +353,15 @@ fn refill(job: &Job, depth: u32, in_memory: bool) -> Refill {
 /// Returns the properties of a worker that its backend depends on. With `files_change` the files
 /// are opened and closed during the run.
 pub(super) fn circumstances(
-    job: &Job,
-    files: &WorkerFiles,
+    plan: &Plan,
+    clone: &JobClone,
     files_change: bool,
 ) -> BackendCircumstances {
+    let (job, in_memory) = (clone.job(plan), are_in_memory(clone.files()));
     BackendCircumstances {
         files_change,
-        refill: refill(job, backend_choice::depth(job), are_in_memory(files)),
+        refill: refill(job, backend_choice::depth(job), in_memory),
+        shares_sqpoll_thread: shares_sqpoll_thread(plan, clone.job),
     }
 }
 

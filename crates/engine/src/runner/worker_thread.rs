@@ -187,7 +187,7 @@ impl WorkerThread<'_> {
             &resources.slab,
             self.clone.files(),
             handles,
-            worker_setup::circumstances(job, self.clone.files(), open_file_cache.is_some()),
+            worker_setup::circumstances(self.plan, self.clone, open_file_cache.is_some()),
             (runner.remote(), &runner.interrupt),
         )?;
         let locked = lock_memory(job)?;

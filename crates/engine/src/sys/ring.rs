@@ -3,8 +3,8 @@
 mod discard;
 mod enter;
 mod entry_maker;
-mod experiments;
 mod lone_transfer;
+mod optional_features;
 mod plain_entries;
 mod round_transfer;
 mod setup;
@@ -14,7 +14,6 @@ mod slow_file_tests;
 mod tests;
 #[cfg(test)]
 mod transfer_fixture;
-mod wait_page;
 
 use crate::slot::Completion;
 use crate::sys::memory::{IoMemory, KeptMapping, Slab};
@@ -22,8 +21,8 @@ pub(crate) use crate::sys::ring_options::{MinWait, RingOptions};
 pub(crate) use discard::probe_discard;
 use enter::{RingDescriptor, retry};
 use entry_maker::EntryMaker;
-use experiments::{build_newest, withdraw_thread};
 use io_uring::IoUring;
+use optional_features::{build_newest, withdraw_thread};
 use plain_entries::{FirstBuffer, PlainEntries};
 use setup::SetupFlags;
 pub use setup::try_one;
@@ -49,7 +48,8 @@ pub(crate) struct Ring {
     first_buffer: Option<FirstBuffer>,
     /// `None` if all I/Os need entries of an [`EntryMaker`].
     plain_entries: Option<PlainEntries>,
-    experiments: Vec<&'static str>,
+    /// Names of the optional features in force.
+    optional_features: Vec<&'static str>,
 }
 
 impl Ring {
@@ -62,7 +62,6 @@ impl Ring {
             iov_len: 0,
         };
         let mut descriptor = RingDescriptor::register(ring.as_raw_fd(), options.sqpoll);
-        descriptor.wait_page = new.wait_page;
         if options.no_iowait && ring.params().is_feature_no_iowait() {
             descriptor.leave_iowait();
         }
@@ -87,7 +86,7 @@ impl Ring {
             memory: memory.keep_mapped(),
             first_buffer: FirstBuffer::new(memory),
             plain_entries: None,
-            experiments: new.experiments,
+            optional_features: new.features,
         })
     }
 
@@ -145,7 +144,9 @@ impl Ring {
         ];
         let in_force = flags.into_iter().filter(|(_, is_in_force)| *is_in_force);
         let names = in_force.map(|(name, _)| name);
-        names.chain(self.experiments.iter().copied()).collect()
+        names
+            .chain(self.optional_features.iter().copied())
+            .collect()
     }
 
     /// Queues and submits a batch. Returns the number queued, which are all in flight. Entries that

@@ -27,10 +27,11 @@ pub(crate) struct RingOptions {
     pub(crate) min_wait: Option<MinWait>,
     /// Sleep for a part of the latency before polling (Linux 6.13). It needs `iopoll`.
     pub(crate) hybrid_poll: bool,
-    /// Pass timeouts of waits in registered memory (Linux 6.13). `iopoll` excludes it.
-    pub(crate) registered_waits: bool,
-    /// Rings with the same number share the kernel thread of `sqpoll`. `None`: each has its own.
+    /// Rings with the same number share the kernel thread of `sqpoll`, if the kernel is 5.15 or
+    /// newer. `None`: each has its own.
     pub(crate) shared_sqpoll: Option<usize>,
+    /// Maximum number of rings that share the thread.
+    pub(crate) sharing_rings: u32,
 }
 
 /// A wait that ends with the first completion after a time, or earlier with several.

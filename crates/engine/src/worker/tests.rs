@@ -7,6 +7,6 @@ mod full_round_counts;
 mod large_trims;
 mod lost_completions;
 mod lost_writes;
-mod ring_experiments;
+mod ring_features;
 mod single_io_rows;
 mod worker_parts;

@@ -5,7 +5,6 @@
 //! each time. The bare loop of `cargo xtask bench` has a copy of the system call: it is held
 //! against this loop, so the two share no code.
 
-use super::wait_page::{WAIT_BYTES, WaitPage};
 use io_uring::types::{SubmitArgs, Timespec};
 use std::ffi::c_void;
 use std::io;
@@ -21,8 +20,6 @@ const SQ_WAKEUP: u32 = 2;
 const EXT_ARG: u32 = 8;
 /// IORING_ENTER_REGISTERED_RING.
 const REGISTERED_RING: u32 = 16;
-/// IORING_ENTER_EXT_ARG_REG.
-const EXT_ARG_REG: u32 = 64;
 /// IORING_ENTER_NO_IOWAIT.
 const NO_IOWAIT: u32 = 128;
 /// IORING_REGISTER_RING_FDS.
@@ -38,8 +35,6 @@ pub(super) struct RingDescriptor {
     /// Flags of each call.
     flags: u32,
     plain: RawFd,
-    /// Has the timeouts of waits, if it is registered with the ring.
-    pub(super) wait_page: Option<Box<WaitPage>>,
     /// The index is valid on the thread that registered it: this type is not `Send`.
     _thread: PhantomData<*const ()>,
 }
@@ -76,7 +71,6 @@ impl RingDescriptor {
             number,
             flags: GETEVENTS | wakeup | registered,
             plain: fd,
-            wait_page: None,
             _thread: PhantomData,
         }
     }
@@ -129,17 +123,9 @@ impl RingDescriptor {
         unsafe { io_uring_enter(self.number, queued, 0, self.flags, std::ptr::null(), 0) };
     }
 
-    /// Submits `queued` entries and waits for `min` completions, at most `time` (ETIME).
-    pub(super) fn enter_within(&mut self, queued: u32, min: u32, time: Duration) -> io::Result<()> {
-        if let Some(page) = &mut self.wait_page {
-            page.set_timeout(time);
-            let (flags, start) = (self.flags | EXT_ARG | EXT_ARG_REG, std::ptr::null());
-            // SAFETY: the argument is an offset into the page, whose wait has no signal mask.
-            return checked(unsafe {
-                io_uring_enter(self.number, queued, min, flags, start, WAIT_BYTES)
-            });
-        }
-        let time = Timespec::from(time);
+    /// Submits `queued` entries and waits for `min` completions, at most `timeout` (ETIME).
+    pub(super) fn enter_within(&self, queued: u32, min: u32, timeout: Duration) -> io::Result<()> {
+        let time = Timespec::from(timeout);
         self.enter_with(queued, min, &SubmitArgs::new().timespec(&time))
     }
 

@@ -378,12 +378,8 @@ fn wait_features_are_named_if_the_kernel_has_them() {
 }
 
 #[test]
-fn experiments_are_named_if_the_kernel_has_them() {
+fn hybrid_polling_is_named_if_the_kernel_has_it() {
     let none = RingOptions::default();
-    let waits = RingOptions {
-        registered_waits: true,
-        ..none
-    };
     let hybrid = RingOptions {
         hybrid_poll: true,
         ..none
@@ -392,38 +388,14 @@ fn experiments_are_named_if_the_kernel_has_them() {
         iopoll: true,
         ..options
     };
-    let names = |options, name| ring_with(options).flags().contains(&name);
-    // A feature of Linux 6.15. The others are those of 6.13.
+    let is_named = |options| ring_with(options).flags().contains(&"hybrid_poll");
+    // A feature of Linux 6.15. Hybrid polling is one of 6.13.
     if ring_with(none).ring.params().is_feature_no_iowait() {
-        assert!(names(waits, "registered_waits"));
-        assert!(names(polled(hybrid), "hybrid_poll"));
+        assert!(is_named(polled(hybrid)));
     }
-    for options in [none, hybrid, polled(none), polled(waits)] {
-        for name in ["registered_waits", "hybrid_poll"] {
-            assert!(!names(options, name), "{name}: {options:?}");
-        }
+    for options in [none, hybrid, polled(none)] {
+        assert!(!is_named(options), "{options:?}");
     }
-}
-
-#[test]
-fn registered_wait_ends_with_its_timeout_or_completions() {
-    let mut fixture = Fixture::with(RingOptions {
-        registered_waits: true,
-        ..RingOptions::default()
-    });
-    for milliseconds in [1, 20] {
-        let timeout = Duration::from_millis(milliseconds);
-        let start = Instant::now();
-        let waited = fixture.ring.descriptor.enter_within(0, 1, timeout);
-        assert_eq!(waited.unwrap_err().raw_os_error(), Some(libc::ETIME));
-        assert!(start.elapsed() >= timeout, "{timeout:?}");
-    }
-    fixture.submit(&[0, 1]);
-    let descriptor = &mut fixture.ring.descriptor;
-    descriptor
-        .enter_within(0, 2, Duration::from_secs(60))
-        .unwrap();
-    assert_eq!(fixture.reap(2).unwrap(), [0, 1]);
 }
 
 /// The kernel thread of a ring (SQPOLL) as the kernel names it.
@@ -467,6 +439,29 @@ fn rings_of_one_job_share_a_kernel_thread() {
     assert_eq!(second.reap(1).unwrap(), [2], "the thread remains");
     let next = Fixture::with(options);
     assert!(!shares(&next), "the ring that offered its thread is closed");
+}
+
+#[test]
+fn shared_kernel_thread_has_the_workers_of_all_rings() {
+    let limit = |ring: &Ring| {
+        let mut limits = [0, 0];
+        let submitter = ring.ring.submitter();
+        submitter.register_iowq_max_workers(&mut limits).unwrap();
+        limits[0]
+    };
+    let own = RingOptions {
+        sqpoll: true,
+        ..RingOptions::default()
+    };
+    let shared = RingOptions {
+        shared_sqpoll: Some(4),
+        sharing_rings: 3,
+        ..own
+    };
+    let of_one = limit(&ring_with(own));
+    assert!(of_one > 0);
+    let rings = [shared, shared].map(ring_with);
+    assert_eq!(rings.each_ref().map(limit), [3 * of_one; 2]);
 }
 
 #[test]

@@ -1,4 +1,4 @@
-//! Tests that experimental features of a ring change no I/O of a job.
+//! Tests that optional features of a ring change no I/O of a job.
 
 use super::worker_parts::{DEPTH, FILE_BYTES, job, parts, run_worker};
 use crate::io::io_uring::IoUringBackend;
@@ -52,19 +52,14 @@ fn write_and_verify(options: RingOptions) -> Result<u64, i32> {
 }
 
 #[test]
-fn ring_experiments_change_neither_counts_nor_contents() {
+fn ring_features_change_neither_counts_nor_contents() {
     let none = RingOptions::default();
     let count = write_and_verify(none);
     assert!(count.is_ok_and(|ios| ios >= FILE_BYTES / 4096), "{count:?}");
-    let waits = RingOptions {
-        registered_waits: true,
-        ..none
-    };
-    assert_eq!(write_and_verify(waits), count);
     let shared = RingOptions {
         sqpoll: true,
         shared_sqpoll: Some(3),
-        ..waits
+        ..none
     };
     let counts = std::thread::scope(|scope| {
         let workers = [(); 2].map(|()| scope.spawn(|| write_and_verify(shared)));

@@ -1,7 +1,7 @@
-//! Features of newer kernels that only experiments switch on, each left out if refused.
+//! Features that a ring has only if its options ask for them. A feature that the kernel refuses is
+//! left out.
 
 use super::setup::{SetupFlags, builder, with_fallback};
-use super::wait_page::WaitPage;
 use crate::sys::ring_options::RingOptions;
 use io_uring::{IoUring, Parameters};
 use std::collections::BTreeMap;
@@ -25,9 +25,8 @@ pub(super) fn withdraw_thread(ring: RawFd) {
 pub(super) struct NewRing {
     pub(super) ring: IoUring,
     pub(super) flags: SetupFlags,
-    /// Names of the experimental features in force.
-    pub(super) experiments: Vec<&'static str>,
-    pub(super) wait_page: Option<Box<WaitPage>>,
+    /// Names of the optional features in force.
+    pub(super) features: Vec<&'static str>,
 }
 
 /// Creates a ring with as many of the newer kernels' features as this kernel accepts.
@@ -43,53 +42,49 @@ pub(super) fn build_newest(entries: u32, options: RingOptions) -> io::Result<New
         return Ok(shared);
     }
     let own = build_on(entries, options, None)?;
-    offered.insert(number, own.ring.as_raw_fd());
+    if multiply_worker_limit(&own.ring, options.sharing_rings).is_ok() {
+        offered.insert(number, own.ring.as_raw_fd());
+    }
     Ok(own)
+}
+
+/// Multiplies the limit of a ring's kernel workers by the number of rings that share its thread.
+/// The workers carry out the I/Os that would block the thread (NFS, FUSE, buffered writes). With
+/// the limit of one ring, fewer I/Os would be in flight than with a thread for each ring.
+///
+/// # Errors
+/// EINVAL before Linux 5.15. Linux 5.6 to 5.9 accept rings that attach to another one, but give
+/// each its own thread.
+fn multiply_worker_limit(ring: &IoUring, rings: u32) -> io::Result<()> {
+    let submitter = ring.submitter();
+    // Zeros keep the limits. The kernel replaces them by the limits in force.
+    let mut limits = [0, 0];
+    submitter.register_iowq_max_workers(&mut limits)?;
+    let file_workers = limits[0].saturating_mul(rings.max(1));
+    submitter.register_iowq_max_workers(&mut [file_workers, 0])
 }
 
 /// Creates a ring, which uses the kernel thread of the ring `first` if given.
 fn build_on(entries: u32, options: RingOptions, first: Option<RawFd>) -> io::Result<NewRing> {
-    let build = |is_disabled: bool| {
-        with_fallback(|flags| {
-            let mut builder = builder(entries, options, flags);
-            if let Some(first) = first {
-                builder.setup_attach_wq(first);
-            }
-            if is_disabled {
-                builder.setup_r_disabled();
-            }
-            builder.build(entries)
-        })
-    };
-    // The kernel refuses calls with registered waits if completions are polled.
-    let mut registers_waits = options.registered_waits && !options.iopoll;
-    let (mut ring, flags) = match build(registers_waits) {
-        Err(_) if registers_waits => {
-            registers_waits = false;
-            build(false)?
+    let (mut ring, flags) = with_fallback(|flags| {
+        let mut builder = builder(entries, options, flags);
+        if let Some(first) = first {
+            builder.setup_attach_wq(first);
         }
-        built => built?,
-    };
-    let mut experiments = Vec::from_iter(first.map(|_| "shared_sqpoll"));
+        builder.build(entries)
+    })?;
+    let mut features = Vec::from_iter(first.map(|_| "shared_sqpoll"));
     if options.hybrid_poll
         && options.iopoll
         && let Ok(hybrid) = build_hybrid(entries, &ring)
     {
         ring = hybrid;
-        experiments.push("hybrid_poll");
-    }
-    let mut wait_page = None;
-    if registers_waits {
-        // The kernel accepts the page only while the ring is disabled.
-        wait_page = WaitPage::register(ring.as_raw_fd()).ok();
-        ring.submitter().register_enable_rings()?;
-        experiments.extend(wait_page.as_ref().map(|_| "registered_waits"));
+        features.push("hybrid_poll");
     }
     Ok(NewRing {
         ring,
         flags,
-        experiments,
-        wait_page,
+        features,
     })
 }
 
