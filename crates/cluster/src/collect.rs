@@ -17,7 +17,7 @@ use crate::run_objects::{API_OUTAGE_MAX, event_objects, list_events};
 use crate::setup_observer::{SetupEvent, SetupObserver, unless_interrupted};
 use collected_output::PodOutput;
 pub use collected_output::{CollectedDocuments, CollectedOutput, CollectedResult, PodDocument};
-use due_pods::WaitTimeouts;
+use due_pods::{WaitTimeouts, explain_problem};
 use iosonde_result::run_error::pod_failure::{FailedObject, FailureCondition};
 use iosonde_result::run_error::{ClusterRequest, RunError};
 use iosonde_result::wire::{LOG_END_MARK, RenderedDocument, read_outcome, was_cut_short};
@@ -140,7 +140,13 @@ impl ResultCollector {
                     return self.combine_results(results).await;
                 }
                 let unread = self.list_unread(pods, &results, expected).await;
-                let what = timeouts.judge(&unread)?.unwrap_or_else(|| {
+                let awaited = match timeouts.judge(&unread) {
+                    Ok(awaited) => awaited,
+                    Err(problem) => {
+                        return Err(explain_problem(&self.cluster, &unread, problem).await);
+                    }
+                };
+                let what = awaited.unwrap_or_else(|| {
                     let done = results.len();
                     format!("the pods to end; {done} of {expected} have their result")
                 });

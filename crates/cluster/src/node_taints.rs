@@ -1,65 +1,126 @@
 //! Taints that keep the pods of a run away from all nodes, as arguments of `--toleration`.
 
+use crate::connect::KubeCluster;
 use crate::diagnose::ObservedPod;
+use crate::options::pod::holds;
 use crate::preflight::{is_usable, label, untolerated_taints};
-use crate::run_objects::RunObjects;
 use iosonde_result::run_error::pod_failure::{FailureCondition, SchedulingObstacle};
-use k8s_openapi::api::core::v1::{Node, PodSpec, Taint};
+use k8s_openapi::api::core::v1::{Node, NodeSelectorTerm, PodSpec, Taint};
 use kube::api::{Api, ListParams};
+use std::collections::BTreeMap;
+use std::time::Duration;
+use tokio::time::timeout;
+
+/// Timeout for the list of nodes. Without an answer, the failure is explained without them.
+const NODES_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// Prefixes of taints that describe the state of a node. A toleration does not improve that state.
-const STATE_PREFIXES: [&str; 2] = ["node.kubernetes.io/", "node.cloudprovider.kubernetes.io/"];
+const STATE_PREFIXES: [&str; 7] = [
+    "node.kubernetes.io/",
+    "node.cloudprovider.kubernetes.io/",
+    "ToBeDeletedByClusterAutoscaler",
+    "DeletionCandidateOfClusterAutoscaler",
+    "karpenter.sh/",
+    "ebs.csi.aws.com/",
+    "node.cilium.io/",
+];
 
-impl RunObjects {
-    /// Adds the tolerations that are missing if taints keep the pods away: the message of newer
-    /// schedulers names no taint. Adds none if this user may not list nodes.
-    pub(crate) async fn with_tolerations(
-        &self,
-        mut condition: FailureCondition,
-        observed_pods: &[ObservedPod],
-    ) -> FailureCondition {
-        if let FailureCondition::Unschedulable {
-            reason: SchedulingObstacle::Taint,
-            is_node_coming: false,
-            tolerations,
-            ..
-        } = &mut condition
-        {
-            let mut pods = observed_pods.iter().filter_map(|one| one.pod.as_ref());
-            if let Some(pod) = pods.find_map(|pod| pod.spec.as_ref()) {
-                let nodes: Api<Node> = Api::all(self.cluster.client.clone());
-                let nodes = nodes.list(&ListParams::default()).await;
-                let nodes = nodes.map(|list| list.items).unwrap_or_default();
-                *tolerations = missing_tolerations(pod, &nodes);
-            }
+/// Taints of nodes with the control plane, on which a measurement disturbs the cluster.
+const CONTROL_PLANE_TAINTS: [&str; 2] = [
+    "node-role.kubernetes.io/control-plane",
+    "node-role.kubernetes.io/master",
+];
+
+/// Adds the tolerations that are missing if taints keep the pods away: the message of newer
+/// schedulers names no taint. Adds none if this user may not list nodes, or the list takes too
+/// long.
+pub(crate) async fn with_tolerations(
+    cluster: &KubeCluster,
+    mut condition: FailureCondition,
+    observed_pods: &[ObservedPod],
+) -> FailureCondition {
+    if let FailureCondition::Unschedulable {
+        reason: SchedulingObstacle::Taint,
+        is_node_coming: false,
+        tolerations,
+        ..
+    } = &mut condition
+    {
+        let mut pods = observed_pods.iter().filter_map(|one| one.pod.as_ref());
+        if let Some(pod) = pods.find_map(|pod| pod.spec.as_ref()) {
+            let nodes = list_nodes(cluster, NODES_TIMEOUT).await;
+            *tolerations = missing_tolerations(pod, &nodes);
         }
-        condition
+    }
+    condition
+}
+
+/// Returns the nodes, or none if the cluster does not list them within `limit`.
+async fn list_nodes(cluster: &KubeCluster, limit: Duration) -> Vec<Node> {
+    let nodes: Api<Node> = Api::all(cluster.client.clone());
+    match timeout(limit, nodes.list(&ListParams::default())).await {
+        Ok(Ok(listed)) => listed.items,
+        Ok(Err(_)) | Err(_) => Vec::new(),
     }
 }
 
 /// Returns arguments of `--toleration`, each of which admits the pod to a node that its selector
-/// permits. Those with the fewest taints are first.
+/// and affinity permit. Those with the fewest taints are first, those of the control plane last.
 fn missing_tolerations(pod: &PodSpec, nodes: &[Node]) -> Vec<String> {
-    let is_selected = |node: &&Node| {
-        let mut selector = pod.node_selector.iter().flatten();
-        selector.all(|(key, value)| label(node, key) == Some(value.as_str()))
-    };
     let tolerations = pod.tolerations.as_deref().unwrap_or_default();
-    let candidates = nodes.iter().filter(is_selected);
+    let candidates = nodes.iter().filter(|node| is_permitted(node, pod));
     let candidates = candidates.filter(|node| is_usable(node));
-    let mut missing: Vec<Vec<String>> = candidates
+    let mut missing: Vec<(bool, usize, Vec<String>)> = candidates
         .map(|node| untolerated_taints(node, tolerations))
         .filter(|taints| !taints.is_empty() && !taints.iter().any(|taint| is_of_state(taint)))
-        .map(|taints| taints.into_iter().map(in_notation).collect())
+        .map(|taints| {
+            let is_last = taints.iter().any(|taint| is_of_control_plane(taint));
+            let notations: Vec<String> = taints.into_iter().map(in_notation).collect();
+            (is_last, notations.len(), notations)
+        })
         .collect();
-    missing.sort_by(|one, other| (one.len(), one).cmp(&(other.len(), other)));
+    missing.sort_unstable();
     missing.dedup();
-    missing.iter().map(|taints| taints.join(",")).collect()
+    let each = missing.iter();
+    each.map(|(_, _, notations)| notations.join(",")).collect()
+}
+
+/// Whether the pod's selector and required affinity permit the node. They contain the options of
+/// the run: its labels, the name of a node, and the architectures of the agents.
+fn is_permitted(node: &Node, pod: &PodSpec) -> bool {
+    let mut selector = pod.node_selector.iter().flatten();
+    let affinity = pod.affinity.as_ref();
+    let affinity = affinity.and_then(|affinity| affinity.node_affinity.as_ref());
+    let required = affinity.and_then(|affinity| {
+        let required = &affinity.required_during_scheduling_ignored_during_execution;
+        required.as_ref()
+    });
+    selector.all(|(key, value)| label(node, key) == Some(value.as_str()))
+        && required.is_none_or(|required| {
+            let mut terms = required.node_selector_terms.iter();
+            terms.any(|term| meets_term(node, term))
+        })
+}
+
+/// Whether labels and name of the node meet all requirements of a term.
+fn meets_term(node: &Node, term: &NodeSelectorTerm) -> bool {
+    let none = BTreeMap::new();
+    let labels = node.metadata.labels.as_ref().unwrap_or(&none);
+    let name = node.metadata.name.clone().unwrap_or_default();
+    let fields = BTreeMap::from([("metadata.name".to_owned(), name)]);
+    let mut of_labels = term.match_expressions.iter().flatten();
+    let mut of_fields = term.match_fields.iter().flatten();
+    of_labels.all(|requirement| holds(requirement, labels))
+        && of_fields.all(|requirement| holds(requirement, &fields))
 }
 
 fn is_of_state(taint: &Taint) -> bool {
     let mut prefixes = STATE_PREFIXES.iter();
     prefixes.any(|prefix| taint.key.starts_with(prefix))
+}
+
+fn is_of_control_plane(taint: &Taint) -> bool {
+    CONTROL_PLANE_TAINTS.contains(&taint.key.as_str())
 }
 
 /// Writes a taint in kubectl's notation, which `--toleration` reads.
@@ -75,7 +136,11 @@ fn in_notation(taint: &Taint) -> String {
 mod tests {
     use super::*;
     use crate::fake_api::{ApiAnswer, list, serve};
+    use crate::manifest::RunSpec;
+    use crate::options::{ClusterOptions, pod::requirement};
+    use crate::sample_spec::with_spec;
     use serde_json::{Value, json};
+    use std::time::Instant;
 
     /// A ready node with taints in kubectl's notation, each with a value.
     fn node(name: &str, taints: &[&str]) -> Node {
@@ -100,6 +165,32 @@ mod tests {
         missing_tolerations(&serde_json::from_value(pod).unwrap(), nodes)
     }
 
+    /// A ready Linux node with these labels, and a taint of its name.
+    fn labelled_node(name: &str, arch: &str, zone: &str) -> Node {
+        let taint = format!("{name}=x:NoSchedule");
+        let mut node = node(name, &[taint.as_str()]);
+        let labels = node.metadata.labels.get_or_insert_default();
+        for (key, value) in [
+            ("kubernetes.io/arch", arch),
+            ("kubernetes.io/os", "linux"),
+            ("zone", zone),
+        ] {
+            labels.insert(key.to_owned(), value.to_owned());
+        }
+        node
+    }
+
+    /// The tolerations that the pods of a run with these options and agents lack.
+    fn missing_in_run(archs: &[&str], options: &ClusterOptions, nodes: &[Node]) -> Vec<String> {
+        let mut found = Vec::new();
+        with_spec(options, |spec| {
+            let spec = RunSpec { archs, ..*spec };
+            let pod = spec.template().unwrap().spec.unwrap();
+            found = missing_tolerations(&pod, nodes);
+        });
+        found
+    }
+
     /// The tolerations that are added on a server with this answer.
     fn added(answer: fn() -> ApiAnswer) -> Vec<String> {
         let runtime = crate::connect::runtime().unwrap();
@@ -115,7 +206,7 @@ mod tests {
             pod: Some(serde_json::from_value(pod).unwrap()),
             ..ObservedPod::default()
         };
-        match runtime.block_on(objects.with_tolerations(condition, &[observed])) {
+        match runtime.block_on(with_tolerations(&objects.cluster, condition, &[observed])) {
             FailureCondition::Unschedulable { tolerations, .. } => tolerations,
             other => panic!("{other:?}"),
         }
@@ -129,6 +220,80 @@ mod tests {
         };
         assert_eq!(added(tainted), ["bench=alone:NoSchedule"]);
         assert!(added(|| ApiAnswer::Status(403)).is_empty());
+    }
+
+    #[test]
+    fn nodes_are_unknown_without_an_answer_in_time() {
+        let runtime = crate::connect::runtime().unwrap();
+        // The answer begins, but does not end.
+        let (objects, _) = serve(&runtime, |_, _| {
+            ApiAnswer::Watch(Duration::ZERO, Vec::new())
+        });
+        let begun = Instant::now();
+        let limit = Duration::from_millis(100);
+        let nodes = runtime.block_on(list_nodes(&objects.cluster, limit));
+        assert!(nodes.is_empty());
+        assert!(begun.elapsed() < NODES_TIMEOUT, "{:?}", begun.elapsed());
+    }
+
+    #[test]
+    fn nodes_that_the_run_excludes_offer_no_toleration() {
+        let nodes = [
+            labelled_node("n1", "amd64", "a"),
+            labelled_node("n2", "amd64", "b"),
+            labelled_node("n3", "arm64", "b"),
+            labelled_node("n4", "s390x", "b"),
+        ];
+        let of = |names: &[&str]| -> Vec<String> {
+            let taint = |name: &&str| format!("{name}=x:NoSchedule");
+            names.iter().map(taint).collect()
+        };
+        let mut options = ClusterOptions::new("sc://fast".parse().unwrap());
+        let one = missing_in_run(&["amd64"], &options, &nodes);
+        assert_eq!(one, of(&["n1", "n2"]));
+        let two = ["amd64", "arm64"];
+        let several = missing_in_run(&two, &options, &nodes);
+        assert_eq!(several, of(&["n1", "n2", "n3"]));
+        options.pod.node_affinity.extend(requirement("zone!=a"));
+        let by_label = missing_in_run(&two, &options, &nodes);
+        assert_eq!(by_label, of(&["n2", "n3"]));
+        options.pod.node = Some("n3".to_owned());
+        let by_name = missing_in_run(&two, &options, &nodes);
+        assert_eq!(by_name, of(&["n3"]));
+    }
+
+    #[test]
+    fn taints_of_a_state_are_not_to_be_tolerated() {
+        for key in [
+            "node.kubernetes.io/disk-pressure",
+            "node.cloudprovider.kubernetes.io/uninitialized",
+            "ToBeDeletedByClusterAutoscaler",
+            "DeletionCandidateOfClusterAutoscaler",
+            "karpenter.sh/disrupted",
+            "ebs.csi.aws.com/agent-not-ready",
+            "node.cilium.io/agent-not-ready",
+        ] {
+            let taint = format!("{key}=:NoSchedule");
+            let nodes = [node("n1", &[taint.as_str()])];
+            assert!(missing(json!({}), &nodes).is_empty(), "{key}");
+        }
+    }
+
+    #[test]
+    fn control_plane_is_offered_last() {
+        let nodes = [
+            node("n1", &["node-role.kubernetes.io/control-plane=:NoSchedule"]),
+            node("n2", &["node-role.kubernetes.io/master=:NoSchedule"]),
+            node("n3", &["other=x:NoSchedule", "disk=:NoExecute"]),
+            node("n4", &["zone=a:NoSchedule"]),
+        ];
+        let expected = [
+            "zone=a:NoSchedule",
+            "other=x:NoSchedule,disk:NoExecute",
+            "node-role.kubernetes.io/control-plane:NoSchedule",
+            "node-role.kubernetes.io/master:NoSchedule",
+        ];
+        assert_eq!(missing(json!({}), &nodes), expected);
     }
 
     #[test]

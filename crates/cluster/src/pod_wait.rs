@@ -5,6 +5,7 @@ mod provisioner_queue;
 
 use crate::api;
 use crate::diagnose::{ObservedPod, PodProblem, PodState};
+use crate::node_taints::with_tolerations;
 use crate::run_objects::RunObjects;
 use crate::run_watch::RunWatch;
 use crate::setup_observer::{SetupEvent, SetupObserver, TICK};
@@ -95,7 +96,7 @@ impl RunObjects {
 
     /// Returns the error for a problem that ends the wait.
     async fn explained_failure(&self, problem: PodProblem, observed: &[ObservedPod]) -> RunError {
-        let condition = self.with_tolerations(problem.condition, observed).await;
+        let condition = with_tolerations(&self.cluster, problem.condition, observed).await;
         RunError::not_ready(FailedObject::only_pod(), condition)
     }
 }

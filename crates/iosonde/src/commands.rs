@@ -46,6 +46,7 @@ pub(crate) mod sweep;
 mod target;
 mod target_session;
 mod unused_file_names;
+mod unused_cluster_options;
 pub(crate) mod watch;
 
 use crate::args::argument_error::argument_error;

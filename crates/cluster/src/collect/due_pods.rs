@@ -1,6 +1,8 @@
 //! Judges the pods whose results are not written yet, and limits the wait for them.
 
+use crate::connect::KubeCluster;
 use crate::diagnose::{ObservedPod, PodProblem, PodState};
+use crate::node_taints::with_tolerations;
 use crate::pod_wait::{ProblemDuration, problem_in_words, too_late};
 use iosonde_result::run_error::RunError;
 use iosonde_result::run_error::pod_failure::{AwaitedStep, FailedObject, FailureCondition};
@@ -23,8 +25,9 @@ impl WaitTimeouts {
         }
     }
 
-    /// Returns what pods without result wait for, or `None` while one runs. An error ends the wait.
-    pub(super) fn judge(&mut self, due: &[ObservedPod]) -> Result<Option<String>, RunError> {
+    /// Returns what pods without result wait for, or `None` while one runs. A problem ends the
+    /// wait.
+    pub(super) fn judge(&mut self, due: &[ObservedPod]) -> Result<Option<String>, PodProblem> {
         match judge_due(due) {
             PodState::Running => {
                 self.idle = Instant::now();
@@ -33,12 +36,12 @@ impl WaitTimeouts {
             }
             PodState::Problem(problem) => {
                 if self.problem_duration.by(&problem) >= problem.timeout.min(self.timeout) {
-                    return Err(not_ready(due, problem));
+                    return Err(problem);
                 }
                 Ok(Some(problem_in_words(&problem)))
             }
             PodState::Waiting(wait) if self.idle.elapsed() >= self.timeout => {
-                Err(not_ready(due, too_late(self.timeout, wait)))
+                Err(too_late(self.timeout, wait))
             }
             PodState::Waiting(wait) => {
                 self.problem_duration = ProblemDuration::default();
@@ -88,15 +91,20 @@ fn has_ended(pod: &Pod) -> bool {
     status.reason.is_none() && states.any(|state| state.terminated.is_some())
 }
 
-/// Returns the error for the pod that has this problem.
-fn not_ready(due: &[ObservedPod], problem: PodProblem) -> RunError {
+/// Returns the error for the pod that has this problem, with the tolerations that it lacks.
+pub(super) async fn explain_problem(
+    cluster: &KubeCluster,
+    due: &[ObservedPod],
+    problem: PodProblem,
+) -> RunError {
     let state = PodState::Problem(problem.clone());
     let observed = due.iter().find(|observed| observed.judge() == state);
     let object = match observed.and_then(ObservedPod::pod_name) {
         Some(name) => FailedObject::named_pod(name),
         None => FailedObject::AnyPod { job: None },
     };
-    RunError::not_ready(object, of_rendered_pod(problem.condition))
+    let condition = with_tolerations(cluster, problem.condition, due).await;
+    RunError::not_ready(object, of_rendered_pod(condition))
 }
 
 /// Returns the condition as one of a rendered pod, whose image carries the agent.

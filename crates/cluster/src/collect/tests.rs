@@ -1,6 +1,7 @@
 use super::due_pods::judge_due;
 use super::*;
 use crate::diagnose::PodState;
+use crate::fake_api::{ApiAnswer, list, serve};
 use serde_json::json;
 
 fn pod(value: serde_json::Value) -> Pod {
@@ -67,4 +68,42 @@ fn pods_are_waited_for_until_the_job_fails() {
         let is_deadline = matches!(problem.condition, FailureCondition::DeadlinePassed { .. });
         assert!(is_deadline, "{problem:?}");
     }
+}
+
+#[test]
+fn unschedulable_pod_of_a_manifest_is_explained_with_tolerations() {
+    let waiting = json!({"metadata": {"name": "iosonde-x-0"}, "spec": {"containers": []},
+        "status": {"phase": "Pending"}});
+    let event = json!({"metadata": {}, "involvedObject": {"name": "iosonde-x-0"},
+        "reason": "FailedScheduling", "message": "1 node(s) had untolerated taint(s)"});
+    let node = json!({"metadata": {"name": "n1"},
+        "spec": {"taints": [{"key": "bench", "value": "alone", "effect": "NoSchedule"}]},
+        "status": {"conditions": [{"type": "Ready", "status": "True"}]}});
+    let runtime = runtime().unwrap();
+    let (objects, _) = serve(&runtime, move |request, _| match request {
+        _ if request.contains("/jobs/") => ApiAnswer::Status(404),
+        _ if request.contains("/events") => list(std::slice::from_ref(&event)),
+        _ if request.contains("/nodes") => list(std::slice::from_ref(&node)),
+        _ => list(std::slice::from_ref(&waiting)),
+    });
+    let collector = ResultCollector {
+        cluster: objects.cluster,
+        id: "x".to_owned(),
+        timeout: Duration::ZERO,
+        parts: RefCell::default(),
+    };
+    let mut watch = SetupObserver {
+        tell: &mut |_: SetupEvent<'_>| {},
+        interrupts: &|| 0,
+    };
+    let collected = runtime.block_on(collector.collect_results(&mut watch));
+    let Err(RunError::NotReady(failure)) = collected else {
+        panic!("no node takes the pod");
+    };
+    let pod = FailedObject::named_pod("iosonde-x-0");
+    assert_eq!(failure.object(), Some(&pod));
+    let Some(FailureCondition::Unschedulable { tolerations, .. }) = failure.condition() else {
+        panic!("{failure:?}");
+    };
+    assert_eq!(tolerations, &["bench=alone:NoSchedule"]);
 }

@@ -20,6 +20,10 @@ pub(crate) const ONE_CONTEXT_HELP: &str =
 /// Help of `--claim-size` of a command that only makes claims.
 pub(crate) const CLAIM_SIZE_HELP: &str = "Size of each claim [default: 5g]";
 
+/// Help of `--ephemeral-storage` of a command without an emptyDir.
+pub(crate) const EPHEMERAL_STORAGE_HELP: &str =
+    "Ephemeral storage that each pod requests on its node";
+
 /// Options of targets in a Kubernetes cluster.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Targets in a Kubernetes cluster")]

@@ -21,8 +21,7 @@ is killed, the cluster removes them within five minutes, but not volumes that th
 iosonde doctor --cluster --clean does that. See docs/kubernetes.md.";
 
 /// Options of targets in a cluster that have no effect on data services.
-pub(crate) const UNUSED_BY_CSI: [&str; 4] =
-    ["medium", "watch_nodes", "ephemeral_storage", "volume_mode"];
+pub(crate) const UNUSED_BY_CSI: [&str; 3] = ["medium", "watch_nodes", "volume_mode"];
 
 /// Arguments of `iosonde k8s csi`.
 #[derive(Debug, Args)]

@@ -74,6 +74,10 @@ pub(crate) fn option_of_doctor(option: Arg) -> Arg {
         ),
         "claim_size" => option.help("Size of the claim of each trial [default: 1g]"),
         "timeout" => option.help("Maximum time until the pods run [default: 1m]"),
+        "keep_failed" => option.help(
+            "With --trial: keep pod and volume if the pod does not start, for `kubectl describe` \
+             and `kubectl logs`; --clean removes them",
+        ),
         _ => option,
     }
 }
@@ -143,7 +147,13 @@ mod tests {
             let help = help_of(path);
             assert!(!help.contains("compare clusters"), "{path:?}: {help}");
             assert!(!help.contains("emptyDir requests"), "{path:?}: {help}");
+            assert!(!help.contains("--watch-node"), "{path:?}: {help}");
+            let is_offered = help.contains("--ephemeral-storage <SIZE>");
+            assert!(is_offered, "{path:?}: {help}");
         }
+        assert!(!help_of(&["k8s", "lifecycle"]).contains("--keep"));
+        assert!(help_of(&["k8s", "csi"]).contains("--keep"));
+        assert!(help_of(&["doctor"]).contains("--keep With --trial: keep pod and volume"));
         assert!(!help_of(&["k8s", "fio"]).contains("--medium"));
         assert!(!help_of(&["k8s", "csi"]).contains("--volume-mode"));
     }

@@ -2,9 +2,9 @@
 
 use super::output_file::{OutputFileKind, output_file, text_file};
 use super::{
-    CLAIM_SIZE_HELP, CSI_EXAMPLES, ClusterAccessArgs, ClusterArgs, ColdArgs, CsiArgs, KeepArgs,
-    LIFECYCLE_EXAMPLES, LIFECYCLE_TIMEOUT_HELP, LifecycleArgs, ONE_CONTEXT_HELP, UNUSED_BY_CSI,
-    UNUSED_BY_LIFECYCLE, seconds,
+    CLAIM_SIZE_HELP, CSI_EXAMPLES, ClusterAccessArgs, ClusterArgs, ColdArgs, CsiArgs,
+    EPHEMERAL_STORAGE_HELP, KeepArgs, LIFECYCLE_EXAMPLES, LIFECYCLE_TIMEOUT_HELP, LifecycleArgs,
+    ONE_CONTEXT_HELP, UNUSED_BY_CSI, UNUSED_BY_LIFECYCLE, seconds,
 };
 use clap::{Args, Subcommand, ValueEnum};
 use iosonde_cluster::image::carries_agent;
@@ -40,6 +40,7 @@ pub(crate) enum K8sCommand {
         }),
         mut_arg("context", |context| context.help(ONE_CONTEXT_HELP)),
         mut_arg("claim_size", |size| size.help(CLAIM_SIZE_HELP)),
+        mut_arg("ephemeral_storage", |storage| storage.help(EPHEMERAL_STORAGE_HELP)),
         mut_arg("timeout", |timeout| timeout.help(LIFECYCLE_TIMEOUT_HELP))
     )]
     Lifecycle(LifecycleArgs),
@@ -52,7 +53,8 @@ pub(crate) enum K8sCommand {
             false => option,
         }),
         mut_arg("context", |context| context.help(ONE_CONTEXT_HELP)),
-        mut_arg("claim_size", |size| size.help(CLAIM_SIZE_HELP))
+        mut_arg("claim_size", |size| size.help(CLAIM_SIZE_HELP)),
+        mut_arg("ephemeral_storage", |storage| storage.help(EPHEMERAL_STORAGE_HELP))
     )]
     Csi(CsiArgs),
     /// Attach to a run of `iosonde fio` that has lost its client, print its result and remove its

@@ -23,8 +23,7 @@ Maximum time without progress of any volume, after which those that are waited f
 also the maximum time until the first pod runs [default: 5m]";
 
 /// Options of targets in a cluster that have no effect on a life cycle.
-pub(crate) const UNUSED_BY_LIFECYCLE: [&str; 4] =
-    ["medium", "watch_nodes", "ephemeral_storage", "keep_failed"];
+pub(crate) const UNUSED_BY_LIFECYCLE: [&str; 3] = ["medium", "watch_nodes", "keep_failed"];
 
 /// Arguments of `iosonde k8s lifecycle`.
 #[derive(Debug, Args)]

@@ -294,3 +294,38 @@ fn medium_needs_an_empty_dir_among_the_targets() {
     assert!(!refused.status.success(), "{said}");
     assert!(!said.contains("--medium"), "{said}");
 }
+
+#[test]
+fn options_without_effect_on_a_cluster_command_are_refused() {
+    let scratch = Scratch::new("unused-cluster-options");
+    let csi = &["k8s", "csi", "sc://fast"][..];
+    let lifecycle = &["k8s", "lifecycle", "sc://fast"][..];
+    let doctor = &["doctor", "--cluster"][..];
+    let watched = &["--watch-node", "n1"][..];
+    for (words, unused) in [
+        (csi, watched),
+        (lifecycle, watched),
+        (doctor, watched),
+        (lifecycle, &["--keep"]),
+        (doctor, &["--keep"]),
+        (doctor, &["--keep", "--inspect-nodes"]),
+    ] {
+        let refused = scratch.run(&[words, unused, &["--kubeconfig", "none"]].concat());
+        let said = error(&refused);
+        assert_eq!(refused.status.code(), Some(2), "{words:?}: {said}");
+        let expected = format!("{} has no effect", unused[0]);
+        assert!(said.contains(&expected), "{words:?}: {said}");
+    }
+    // These have an effect, so the missing kubeconfig is the problem.
+    for (words, used) in [
+        (csi, &["--keep", "--ephemeral-storage", "1g"][..]),
+        (lifecycle, &["--ephemeral-storage", "1g"]),
+        (doctor, &["--keep", "--trial", "--ephemeral-storage", "1g"]),
+        (doctor, &["--watch-node", "none"]),
+    ] {
+        let failed = scratch.run(&[words, used, &["--kubeconfig", "none"]].concat());
+        let said = error(&failed);
+        assert!(!failed.status.success(), "{words:?}: {said}");
+        assert!(!said.contains("has no effect"), "{words:?}: {said}");
+    }
+}

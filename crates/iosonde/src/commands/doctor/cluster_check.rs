@@ -5,6 +5,7 @@ use super::node_inspection::inspect_nodes;
 use crate::args::{AccessMode, ClusterArgs, DoctorArgs, DoctorFormat, VolumeModeArg};
 use crate::commands::cluster;
 use crate::commands::target_session::refuse_unused_medium;
+use crate::commands::unused_cluster_options::{refuse_keep_without_trial, refuse_watched_nodes};
 use crate::failure::{CommandError, role_note};
 use crate::live::pod_setup::PodLive;
 use crate::output::Output;
@@ -41,6 +42,8 @@ pub(super) fn run(args: &DoctorArgs) -> Result<(), CommandError> {
     cluster::one_cluster(&args.place)?;
     // No pod of these checks has an emptyDir that the user describes.
     refuse_unused_medium(&[], &args.place)?;
+    refuse_watched_nodes(&args.place, "doctor --cluster")?;
+    refuse_keep_without_trial(args)?;
     let output = Output::open_report(args.output.as_deref())?;
     // The target of these options is not used.
     let options = args.place.options(TargetUri::EmptyDir);

@@ -4,6 +4,7 @@ use crate::args::{CsiArgs, VolumeModeArg};
 use crate::commands::cluster::{one_cluster, refuse_what_stays_behind};
 use crate::commands::embedded_agents::agents;
 use crate::commands::target_session::refuse_unused_medium;
+use crate::commands::unused_cluster_options::refuse_watched_nodes;
 use crate::commands::{discard, finish_command, keep_study};
 use crate::failure::CommandError;
 use crate::live::pod_setup::PodLive;
@@ -49,6 +50,7 @@ const REFUSED: [&str; 7] = [
 pub(super) fn run(args: &CsiArgs) -> Result<(), CommandError> {
     one_cluster(&args.cluster)?;
     refuse_unused_medium(std::slice::from_ref(&args.class), &args.cluster)?;
+    refuse_watched_nodes(&args.cluster, "k8s csi")?;
     let options = service_options(args)?;
     let cluster_options = cluster_options(args, &options)?;
     refuse_what_stays_behind(&application_plan(&args.application, true)?)?;

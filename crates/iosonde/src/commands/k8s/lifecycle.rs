@@ -3,6 +3,7 @@
 use crate::args::LifecycleArgs;
 use crate::commands::cluster::{archs, one_cluster};
 use crate::commands::target_session::refuse_unused_medium;
+use crate::commands::unused_cluster_options::{refuse_keep_of_volumes, refuse_watched_nodes};
 use crate::commands::{discard, finish_command, keep_study};
 use crate::failure::CommandError;
 use crate::live::pod_setup::PodLive;
@@ -22,6 +23,8 @@ use iosonde_study::words;
 pub(super) fn run(args: &LifecycleArgs) -> Result<(), CommandError> {
     one_cluster(&args.cluster)?;
     refuse_unused_medium(&args.classes, &args.cluster)?;
+    refuse_watched_nodes(&args.cluster, "k8s lifecycle")?;
+    refuse_keep_of_volumes(&args.cluster)?;
     let classes = prepare_classes(args)?;
     let options = LifecycleOptions {
         counts: distinct_counts(&args.counts),
