@@ -27,6 +27,7 @@ mod interval_blocks;
 mod key_filter;
 mod open;
 mod open_run;
+mod part_roles;
 mod raw_run;
 mod read;
 mod record;

@@ -2,12 +2,13 @@
 
 use super::error::unreadable;
 use super::headline::{Headline, shown_parts};
+use super::part_roles::set_roles_from_names;
 use super::raw_run::RawRun;
 use super::record::{RunRecord, StudyRecord, compared_parts};
 use super::running::{RunningStudy, is_running};
 use super::{Store, StoreError, blob, id};
 use iosonde_result::compare::{
-    Bounds, Figure, IntervalBasis, IoPattern, MeasuredResult, ResultPart,
+    Bounds, Figure, IntervalBasis, IoPattern, MeasuredResult, PartRole, ResultPart,
 };
 use rusqlite::types::Value as SqlValue;
 use rusqlite::{Row, params_from_iter};
@@ -298,7 +299,8 @@ impl Store {
     pub(super) fn parts(&self, study: &str) -> rusqlite::Result<Vec<(u32, ResultPart)>> {
         let mut select = self.connection.prepare_cached(
             "SELECT run.number, part.number, part.name, rw, bs, iodepth, numjobs, \
-                    subject, measure, value, low, high, freedom, basis, settled, repeat_factor \
+                    subject, measure, value, low, high, freedom, basis, settled, repeat_factor, \
+                    role \
              FROM run JOIN part ON part.run = run.id \
              LEFT JOIN figure ON figure.run = part.run AND figure.part = part.number \
              WHERE run.study = ?1 \
@@ -310,18 +312,24 @@ impl Store {
         )?;
         let mut rows = select.query([study])?;
         let mut parts: Vec<(u32, ResultPart)> = Vec::new();
+        let mut without_role = Vec::new();
         let mut last: Option<(u32, u32)> = None;
         while let Some(row) = rows.next()? {
             let place: (u32, u32) = (row.get(0)?, row.get(1)?);
             debug_assert!(last.is_none_or(|last| last <= place), "{last:?} {place:?}");
             if last != Some(place) {
-                parts.push((place.0, read_part(row)?));
+                let role: Option<PartRole> = read_word(row, 16)?;
+                if role.is_none() {
+                    without_role.push(parts.len());
+                }
+                parts.push((place.0, read_part(row, role.unwrap_or_default())?));
                 last = Some(place);
             }
             if let (Some((_, part)), Some(figure)) = (parts.last_mut(), figure(row)?) {
                 part.figures.push(figure);
             }
         }
+        set_roles_from_names(&mut parts, &without_role);
         for (_, part) in &mut parts {
             part.figures
                 .sort_by_key(|figure| (figure.subject, figure.measure));
@@ -412,7 +420,7 @@ fn summary(row: &Row<'_>, digits: usize) -> rusqlite::Result<StudySummary> {
     })
 }
 
-fn read_part(row: &Row<'_>) -> rusqlite::Result<ResultPart> {
+fn read_part(row: &Row<'_>, role: PartRole) -> rusqlite::Result<ResultPart> {
     Ok(ResultPart {
         name: row.get(2)?,
         pattern: IoPattern {
@@ -422,6 +430,7 @@ fn read_part(row: &Row<'_>) -> rusqlite::Result<ResultPart> {
             numjobs: row.get(6)?,
         },
         figures: Vec::new(),
+        role,
     })
 }
 

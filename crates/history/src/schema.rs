@@ -1,4 +1,6 @@
-//! The tables, as a list of migrations. A released migration never changes; append a new one.
+//! The tables, as a list of migrations. A released migration never changes; append a new one, and
+//! keep a history of the new version in `tests/histories`: the kept file of the version before,
+//! migrated, with values in the new columns as this program writes them.
 
 use super::study_facts;
 use rusqlite::{Connection, Transaction, TransactionBehavior};
@@ -93,6 +95,9 @@ const MIGRATIONS: &[&str] = &[
         PRIMARY KEY (study, key)
     ) STRICT, WITHOUT ROWID;
     ",
+    "
+    ALTER TABLE part ADD COLUMN role TEXT;
+    ",
 ];
 
 /// The first version with the table `fact`.
@@ -109,6 +114,11 @@ const TEMPORARY_TABLES_OF_4: &str = "
     CREATE TEMP TABLE fact (study TEXT, key TEXT, value TEXT, PRIMARY KEY (study, key));
     ";
 
+/// The table `part` of version 5, to read a history of an older version that cannot be migrated.
+const TEMPORARY_VIEW_OF_5: &str = "
+    CREATE TEMP VIEW part AS SELECT *, NULL AS role FROM main.part;
+    ";
+
 /// The version that this program writes.
 pub(super) const VERSION: i64 = MIGRATIONS.len() as i64;
 
@@ -117,21 +127,25 @@ pub(super) fn version(connection: &Connection) -> rusqlite::Result<i64> {
     connection.pragma_query_value(None, "user_version", |row| row.get(0))
 }
 
-/// Migrates a history that is only read. A read-only file of version 2 or 3 gets temporary tables.
+/// Migrates a history that is only read. A read-only file of version 2 or later gets what it lacks
+/// as temporary tables and a temporary view.
 pub(super) fn migrate_to_read(connection: &mut Connection) -> rusqlite::Result<()> {
     let Err(error) = migrate(connection) else {
         return Ok(());
     };
     let version = version(connection)?;
-    if !(2..FACTS_SINCE).contains(&version) {
+    if !(2..VERSION).contains(&version) {
         return Err(error);
     }
     connection.execute_batch("PRAGMA temp_store = MEMORY;")?;
     if version == 2 {
         connection.execute_batch(TEMPORARY_TABLES_OF_3)?;
     }
-    connection.execute_batch(TEMPORARY_TABLES_OF_4)?;
-    study_facts::insert_facts_of_stored_runs(connection)
+    if version < FACTS_SINCE {
+        connection.execute_batch(TEMPORARY_TABLES_OF_4)?;
+        study_facts::insert_facts_of_stored_runs(connection)?;
+    }
+    connection.execute_batch(TEMPORARY_VIEW_OF_5)
 }
 
 /// Migrates the tables. A concurrent program that waited for the lock finds nothing to do.
@@ -159,7 +173,7 @@ mod tests {
     use std::path::Path;
 
     #[test]
-    fn read_only_history_of_version_2_is_readable() {
+    fn read_only_histories_of_older_versions_are_readable() {
         let directory = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/histories");
         let flags = OpenFlags::SQLITE_OPEN_READ_ONLY | OpenFlags::SQLITE_OPEN_URI;
         let open = |name: &str| {
@@ -183,6 +197,15 @@ mod tests {
                 .is_ok()
         );
         assert_eq!(version(&third), Ok(3));
-        assert_eq!(migrate_to_read(&mut open("version-4.db")), Ok(()));
+        let mut fourth = open("version-4.db");
+        assert_eq!(migrate_to_read(&mut fourth), Ok(()));
+        let mut fifth = open("version-5.db");
+        assert_eq!(migrate_to_read(&mut fifth), Ok(()));
+        let roles = "SELECT count(*), count(role) FROM run JOIN part ON part.run = run.id";
+        let counts = [before, third, fourth, fifth].map(|history| -> (i64, i64) {
+            let counts = history.query_row(roles, [], |row| Ok((row.get(0)?, row.get(1)?)));
+            counts.unwrap()
+        });
+        assert_eq!(counts, [(3, 0), (3, 0), (3, 0), (3, 3)]);
     }
 }

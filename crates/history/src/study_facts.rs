@@ -79,7 +79,9 @@ mod tests {
         let expected = expected.map(|(key, value)| (key.to_owned(), value.to_owned()));
         assert_eq!(facts_of(&connection), expected);
         connection
-            .execute_batch("DROP TABLE fact; PRAGMA user_version = 3")
+            .execute_batch(
+                "DROP TABLE fact; ALTER TABLE part DROP COLUMN role; PRAGMA user_version = 3",
+            )
             .unwrap();
         schema::migrate(&mut connection).unwrap();
         assert_eq!(facts_of(&connection), expected);

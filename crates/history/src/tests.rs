@@ -301,6 +301,7 @@ pub(super) fn run_on(os_id: &str, os_version: &str, kernel: &str) -> StudyRecord
             bounds: None,
             settled: None,
         }],
+        role: Default::default(),
     }];
     StudyRecord {
         kind: "fio".to_owned(),

@@ -351,8 +351,8 @@ pub(super) fn insert_parts(
     parts: &[ResultPart],
 ) -> rusqlite::Result<()> {
     let mut insert_part = transaction.prepare_cached(
-        "INSERT INTO part (run, number, name, rw, bs, iodepth, numjobs) \
-         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7)",
+        "INSERT INTO part (run, number, name, rw, bs, iodepth, numjobs, role) \
+         VALUES (?1, ?2, ?3, ?4, ?5, ?6, ?7, ?8)",
     )?;
     let mut insert_figure = transaction.prepare_cached(
         "INSERT INTO figure (run, part, subject, measure, value, low, high, freedom, basis, \
@@ -367,7 +367,8 @@ pub(super) fn insert_parts(
             pattern.rw,
             pattern.bs,
             pattern.iodepth,
-            pattern.numjobs
+            pattern.numjobs,
+            part.role.name()
         ])?;
         for figure in &part.figures {
             let bounds = figure.bounds;

@@ -3,7 +3,7 @@
 use super::Limits;
 use super::error::LimitsError;
 use super::limits_file::{CountRow, DiskCounts, FigureOrigin, LimitRow, OfferedSizes, Product};
-use super::metric::exact;
+use super::metric::{command_number, exact};
 use super::queried_machine::{QueriedMachine, find_row, range_text};
 use super::query::Query;
 
@@ -307,7 +307,7 @@ impl Limits {
         };
         let machine = query.machine.as_deref().unwrap_or("TYPE");
         let disk_gib = self.disk_gib(product).unwrap_or(0.0);
-        let all_gib = exact(disk_gib * f64::from(disks)).replace(',', "");
+        let all_gib = command_number(disk_gib * f64::from(disks));
         self.count_tables(product)
             .filter(|table| table.service.as_ref() == Some(service))
             .filter_map(|table| table.command.as_ref())

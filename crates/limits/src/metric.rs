@@ -120,6 +120,15 @@ impl VendorUnit {
     }
 }
 
+/// Formats a number as commands take it, with at most two decimals: `15000`, `281.25`.
+pub(super) fn command_number(value: f64) -> String {
+    let rounded = format!("{value:.2}");
+    rounded
+        .trim_end_matches('0')
+        .trim_end_matches('.')
+        .to_owned()
+}
+
 /// Formats a number with thousands separators and at most two decimals: `15,000`, `281.25`.
 pub fn exact(value: f64) -> String {
     let rounded = format!("{value:.2}");
@@ -153,6 +162,18 @@ mod tests {
         assert_eq!(exact(0.0), "0");
         assert_eq!(VendorUnit::MibPerS.show(420.0 * 1_048_576.0), "420 MiB/s");
         assert_eq!(VendorUnit::MbPerS.show(1.5e6), "1.5 MB/s");
+    }
+
+    #[test]
+    fn numbers_of_commands_have_no_separators() {
+        for (value, number) in [
+            (0.0, "0"),
+            (281.25, "281.25"),
+            (2999.7, "2999.7"),
+            (15_000.0, "15000"),
+        ] {
+            assert_eq!(command_number(value), number);
+        }
     }
 
     #[test]

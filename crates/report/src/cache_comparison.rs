@@ -244,6 +244,7 @@ mod tests {
                     figure(Measure::Iops, iops),
                     figure(Measure::LatP99, 1e9 / iops),
                 ],
+                role: Default::default(),
             }],
             cache_tier: tier,
         }

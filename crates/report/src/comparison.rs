@@ -23,7 +23,7 @@ use iosonde_job::escape_control_characters;
 use iosonde_result::compare::{
     ComparedSide, Comparison, ComparisonRow, ComparisonVerdict, Measure, ResultSpread,
 };
-use iosonde_study::probe::{MOST_SUFFIX, ProbePhase};
+use iosonde_study::probe::{ProbePhase, phase_of_part};
 use iosonde_study::sweep::{ComparedPart, LARGE_BYTES};
 use iosonde_study::words::counted;
 use ratio_text::{RatioNotation, interval, number};
@@ -197,8 +197,7 @@ impl<'a> ComparisonDocument<'a> {
 
     /// Converts IOPS of a probe's large I/Os to bandwidth. The ratio is the same.
     fn in_unit_of_part(&self, row: &ComparisonRow) -> ComparisonRow {
-        let key = row.part.strip_suffix(MOST_SUFFIX).unwrap_or(&row.part);
-        let phase = ProbePhase::from_key(key).filter(|_| self.titles.contains_key(&row.part));
+        let phase = phase_of_part(&row.part).filter(|_| self.titles.contains_key(&row.part));
         let block_bytes = phase.map_or(0, ProbePhase::block_bytes);
         let mut row = row.clone();
         if row.measure == Measure::Iops && block_bytes >= LARGE_BYTES {

@@ -60,7 +60,7 @@ fn served_by(service: &MountService) -> String {
         path,
         named("file system", &service.file_system),
         named("cluster", &service.fsid),
-        named("client.", &service.user).map(|user| user.replacen(". ", ".", 1)),
+        service.user.as_ref().map(|user| format!("client.{user}")),
     ];
     parts.into_iter().flatten().collect::<Vec<_>>().join(", ")
 }

@@ -3,8 +3,7 @@
 use super::csv::csv_line;
 use super::intervals::{self, half_width};
 use crate::known_digits::{
-    BANDWIDTH_UNITS, LATENCY_UNITS, RATE_UNITS, UnitLadder, digits_beside_interval, is_approximate,
-    known_digits,
+    BANDWIDTH_UNITS, LATENCY_UNITS, RATE_UNITS, UnitLadder, digits_beside_interval, known_digits,
 };
 use crate::markdown_table::markdown_table;
 use crate::text_table::TableColumn::{Left, Right};
@@ -21,16 +20,27 @@ pub(crate) const UNSETTLED_LEGEND: &str =
 /// Explains the mark of a figure whose interval is not known.
 pub(crate) const UNKNOWN_LEGEND: &str = "A figure with ~ has no known interval.";
 
+/// Marks of a figure, or of the figures of a row, that a legend explains.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) struct LegendMarks {
+    /// [`UNSETTLED`].
+    pub(crate) is_unsettled: bool,
+    /// The mark of an unknown interval.
+    pub(crate) lacks_interval: bool,
+}
+
 /// Returns the legends of the marks that figures have. `unsettled` is that of [`UNSETTLED`].
-pub(crate) fn needed_legends<'a>(
-    figures: impl Iterator<Item = &'a str> + Clone,
+pub(crate) fn needed_legends(
+    marks: impl Iterator<Item = LegendMarks>,
     unsettled: &'static str,
 ) -> Vec<&'static str> {
-    let is_unsettled = figures.clone().any(|figure| figure.ends_with(UNSETTLED));
-    let is_unknown = figures.clone().any(is_approximate);
+    let all = marks.fold(LegendMarks::default(), |all, marks| LegendMarks {
+        is_unsettled: all.is_unsettled || marks.is_unsettled,
+        lacks_interval: all.lacks_interval || marks.lacks_interval,
+    });
     let legends = [
-        is_unsettled.then_some(unsettled),
-        is_unknown.then_some(UNKNOWN_LEGEND),
+        all.is_unsettled.then_some(unsettled),
+        all.lacks_interval.then_some(UNKNOWN_LEGEND),
     ];
     legends.into_iter().flatten().collect()
 }
@@ -152,7 +162,10 @@ pub fn table(parts: &[ResultPart]) -> String {
         text.push_str(&format!("{UNSETTLED_LEGEND}\n"));
     }
     let mut figures = parts.iter().flat_map(|part| &part.figures);
-    if figures.any(|figure| interval(figure) == intervals::NOT_KNOWN) {
+    if figures.any(|figure| {
+        let bounds = figure.bounds.map(|bounds| (bounds.low, bounds.high));
+        half_width(figure.value, bounds).is_none()
+    }) {
         text.push_str(&wrapped(
             "For unknown intervals: use a longer run of one kind of I/O with its time series.",
         ));

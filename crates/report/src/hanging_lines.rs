@@ -1,6 +1,6 @@
 //! Lines of a name and a text with a hanging indent, as wide as a paragraph.
 
-use crate::text_table::{columns, is_figure, is_narrow};
+use crate::text_table::{columns, is_narrow, is_unbroken_pair};
 use iosonde_job::escape_control_characters;
 use iosonde_study::words;
 
@@ -187,7 +187,7 @@ fn unbroken_words(text: &str) -> Vec<String> {
     for word in text.split_whitespace() {
         let is_joined = |before: &&mut String| {
             let last = before.rsplit(' ').next();
-            (is_command && has_pairs) || last.is_some_and(|last| is_figure(last, word))
+            (is_command && has_pairs) || last.is_some_and(|last| is_unbroken_pair(last, word))
         };
         match words.last_mut().filter(is_joined) {
             Some(before) => {

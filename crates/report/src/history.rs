@@ -130,11 +130,10 @@ fn list_markdown(studies: &[StudySummary], zone: &TimeZone) -> String {
     });
     let headlines = studies.iter().map(|study| &study.headline);
     let rates = headlines.flat_map(|each| [&each.read, &each.write, &each.bandwidth]);
-    let figures = rates
+    let marks = rates
         .flatten()
-        .map(|rate| ListedRate::from_iops(rate, "±").figure);
-    let figures: Vec<String> = figures.collect();
-    let legends = list_rates::legends(figures.iter().map(String::as_str));
+        .map(|rate| ListedRate::from_iops(rate, "±").marks);
+    let legends = list_rates::legends(marks);
     markdown_table(&columns, rows) + &markdown_legends(&legends)
 }
 

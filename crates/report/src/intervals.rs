@@ -67,6 +67,7 @@ mod tests {
                 }),
                 settled: None,
             }],
+            role: Default::default(),
         };
         let found = StudyFigure {
             part: "job".to_owned(),

@@ -83,6 +83,17 @@ pub(crate) fn known_digits(value: f64, half_width: Option<f64>, units: &UnitLadd
     RoundedFigure::new(value, half_width, units, step_without_interval).without_interval()
 }
 
+/// Returns [`known_digits`]. A predicted figure is in parentheses: it has no interval, so it lacks
+/// the mark of an unknown one.
+pub(crate) fn known_or_predicted_digits(
+    value: f64,
+    half_width: Option<f64>,
+    units: &UnitLadder,
+    is_predicted: bool,
+) -> String {
+    RoundedFigure::new(value, half_width, units, step_without_interval).marked(is_predicted)
+}
+
 /// Returns the unit in which [`known_digits`] prints a figure.
 pub(crate) fn unit_of_known_digits(
     value: f64,
@@ -94,11 +105,15 @@ pub(crate) fn unit_of_known_digits(
     named.copied().unwrap_or(units[0])
 }
 
-/// Returns a figure with its known digits in the unit of its column, without the name of the unit:
-/// `3.20`, and `0.075` in a unit that is too large for the figure.
-pub(crate) fn known_digits_in_unit(value: f64, half_width: Option<f64>, unit: NamedUnit) -> String {
-    let (size, _) = unit;
-    RoundedFigure::new(value, half_width, &[(size, "")], step_in_column).without_interval()
+/// Returns a figure as [`known_or_predicted_digits`] does, in the unit of its column, without
+/// its name: `3.20`, and `0.075` in a unit that is too large for the figure.
+pub(crate) fn known_digits_in_unit(
+    value: f64,
+    half_width: Option<f64>,
+    (size, _): NamedUnit,
+    is_predicted: bool,
+) -> String {
+    RoundedFigure::new(value, half_width, &[(size, "")], step_in_column).marked(is_predicted)
 }
 
 /// Returns half the interval, to stand beside [`known_digits`] with as many decimals: `±3k` beside
@@ -181,20 +196,20 @@ pub(crate) fn approximate(text: &str) -> String {
     format!("{APPROXIMATE_MARK}{text}")
 }
 
-/// Whether a text has the mark of a figure whose interval is not known.
-pub(crate) fn is_approximate(text: &str) -> bool {
-    text.starts_with(APPROXIMATE_MARK)
-}
-
-/// Marks the text of a predicted figure. It has no interval, so it loses the mark of an unknown
-/// one.
+/// Marks the text of a predicted figure.
 pub(crate) fn predicted(text: &str) -> String {
-    format!("({})", text.trim_start_matches(APPROXIMATE_MARK))
+    format!("({text})")
 }
 
-/// Whether a text has the marks of a predicted figure.
-pub(crate) fn is_predicted(text: &str) -> bool {
-    text.starts_with('(') && text.ends_with(')')
+/// Whether a measured figure has the mark of an unknown interval: none is known, or it reaches
+/// zero.
+pub(crate) fn lacks_interval(value: f64, half_width: Option<f64>) -> bool {
+    value > 0.0 && half_width.is_none_or(|half| !half.is_finite() || half >= value)
+}
+
+/// Whether [`known_percentile`] marks a percentile as one of an unknown interval.
+pub(crate) fn percentile_lacks_interval(ns: Option<u64>, interval: Option<(u64, u64)>) -> bool {
+    ns.is_some_and(|ns| lacks_interval(ns as f64, longer_half(ns, interval)))
 }
 
 /// Returns half the interval of a figure whose interval need not be symmetric: the longer half.
@@ -265,9 +280,15 @@ impl RoundedFigure {
     }
 
     fn without_interval(&self) -> String {
+        self.marked(false)
+    }
+
+    /// The figure with its unit and its mark.
+    fn marked(&self, is_predicted: bool) -> String {
         let decimals = self.decimals();
         let text = format!("{:.decimals$}{}", self.value, self.unit);
         match self.half_width {
+            _ if is_predicted => predicted(&text),
             None if self.value > 0.0 => approximate(&text),
             _ => text,
         }

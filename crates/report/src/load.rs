@@ -43,6 +43,8 @@ const FELL_BEHIND_MARK: &str = "* ";
 const INTERRUPTED_MARK: &str = "/ ";
 /// Stands before the note on rates that an I/O error ended, like `!` in their rows.
 const FAILED_MARK: &str = "! ";
+/// Marks of the notes on rates that fell behind, that were interrupted, and that failed.
+const NOTE_MARKS: [&str; 3] = [FELL_BEHIND_MARK, INTERRUPTED_MARK, FAILED_MARK];
 /// Width of the bar for the 99th percentile, in columns.
 const BAR: f64 = 8.0;
 
@@ -174,37 +176,38 @@ fn notes_on_objectives(result: &LoadResult) -> Vec<String> {
 
 /// Returns all notes on the result, each one sentence.
 pub fn notes(result: &LoadResult) -> Vec<String> {
-    marked_notes(result, FELL_BEHIND_MARK)
+    marked_notes(result, NOTE_MARKS)
 }
 
 /// Returns the notes on a load study that is a step of a suite, whose report has the caution on
 /// targets in memory.
 pub(crate) fn notes_of_step(result: &LoadResult) -> Vec<String> {
-    let [rates, others] = note_groups(result, FELL_BEHIND_MARK);
+    let [rates, others] = note_groups(result, NOTE_MARKS);
     [rates, others].concat()
 }
 
-/// Returns all notes on the result. `fell_behind_mark` stands before the note on rates that fell
-/// behind. The caution on a target in memory follows the notes with marks: a short report leaves
-/// out the last notes.
-fn marked_notes(result: &LoadResult, fell_behind_mark: &str) -> Vec<String> {
-    let [mut notes, others] = note_groups(result, fell_behind_mark);
+/// Returns all notes on the result. `marks` stand before the notes on rates, as in [`NOTE_MARKS`].
+/// The caution on a target in memory follows the notes with marks: a short report leaves out the
+/// last notes.
+fn marked_notes(result: &LoadResult, marks: [&str; 3]) -> Vec<String> {
+    let [mut notes, others] = note_groups(result, marks);
     notes.extend(result.in_memory.as_deref().map(memory_caution));
     notes.extend(others);
     notes
 }
 
 /// Returns the notes on the rates, some of which have marks, and the other notes.
-fn note_groups(result: &LoadResult, fell_behind_mark: &str) -> [Vec<String>; 2] {
+fn note_groups(result: &LoadResult, marks: [&str; 3]) -> [Vec<String>; 2] {
+    let [fell_behind_mark, interrupted_mark, failed_mark] = marks;
     let mut rates = notes_on_objectives(result);
     let matrix = result.matrix.iter().flat_map(|matrix| &matrix.points);
     let fell_behind = fell_behind(result, result.points.iter().chain(matrix));
     rates.extend(fell_behind.map(|note| format!("{fell_behind_mark}{note}")));
     if result.interrupted {
-        let note = interrupted_rate(result).map(|note| format!("{INTERRUPTED_MARK}{note}"));
+        let note = interrupted_rate(result).map(|note| format!("{interrupted_mark}{note}"));
         rates.push(note.unwrap_or_else(|| INTERRUPTED.to_owned()));
     }
-    rates.extend(failed_rate(result).map(|note| format!("{FAILED_MARK}{note}")));
+    rates.extend(failed_rate(result).map(|note| format!("{failed_mark}{note}")));
     let mut others = Vec::new();
     others.extend(result.error.as_ref().map(ended_by));
     let capacity = result.capacity_failure.as_ref();
@@ -401,9 +404,7 @@ pub fn markdown(result: &LoadResult) -> String {
         text.push_str(&format!("\n```text\n{}```\n", matrix::matrix_text(found)));
     }
     // The cells have words in place of the marks.
-    for note in marked_notes(result, "") {
-        let note = note.trim_start_matches(INTERRUPTED_MARK);
-        let note = note.trim_start_matches(FAILED_MARK);
+    for note in marked_notes(result, [""; 3]) {
         text.push_str(&format!("\n- {note}\n"));
     }
     text

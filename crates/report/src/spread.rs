@@ -92,6 +92,7 @@ mod tests {
                 name: "scan".to_owned(),
                 pattern: IoPattern::default(),
                 figures: vec![figure],
+                role: Default::default(),
             }],
         }
     }

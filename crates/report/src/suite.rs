@@ -24,8 +24,8 @@ use super::sweep::{advice_lines, advice_text};
 use super::text_table::TableColumn::Left;
 use crate::text_style::{TextRole, TextStyle};
 use crate::text_table::{
-    UNBROKEN_BLANK, aligned_columns, fill_table, hide_columns, paragraphs, plain, render, set_gap,
-    unbroken_figures, wrapped, wrapped_table,
+    UNBROKEN_BLANK, aligned_columns, columns, fill_table, hide_columns, paragraphs, plain, render,
+    wrapped, wrapped_figures,
 };
 use crate::{grouped, unique};
 use comfy_table::Table;
@@ -37,10 +37,13 @@ use iosonde_suite::{
 };
 use serde::Serialize;
 
+/// Blanks after the words of a verdict, and fewest blanks after its evidence.
+const VERDICT_GAP: usize = 2;
 /// Index of the column of intervals in the table of studies. A narrow terminal does not show it.
 const INTERVAL_COLUMN: usize = 3;
 
-/// Returns the report as text of at most 80 columns, in the characters of `style`.
+/// Returns the report as text of at most 80 columns, in the characters of `style`. The verdicts
+/// come first and the notes last.
 #[must_use]
 pub fn table(result: &SuiteResult, style: TextStyle) -> String {
     let about = result
@@ -51,6 +54,10 @@ pub fn table(result: &SuiteResult, style: TextStyle) -> String {
     if result.interrupted {
         text.push_str(&wrapped("interrupted: figures of the completed runs"));
     }
+    text.push_str(&paragraphs(&cautions(result)));
+    if !result.judged.is_empty() {
+        text.push_str(&format!("\n{}", verdicts(result, style)));
+    }
     text.push_str(&figure_table::table(result, style.plus_minus()));
     let found = found(result);
     if !found.is_empty() {
@@ -60,7 +67,7 @@ pub fn table(result: &SuiteResult, style: TextStyle) -> String {
     for (name, load) in loads(result) {
         text.push_str(&rates_of_step(&name, load));
     }
-    text.push_str(&beside_neighbour::table(result));
+    text.push_str(&beside_neighbour::table(result, style.plus_minus()));
     text.push_str(&command_series::table(result, style));
     text.push_str(&pod_tables::tables(result, style.plus_minus()));
     for step in &result.steps {
@@ -68,10 +75,6 @@ pub fn table(result: &SuiteResult, style: TextStyle) -> String {
         if let Some(advice) = advice.filter(|advice| !advice.is_empty()) {
             text.push_str(&format!("\n{}: {advice}", step.name));
         }
-    }
-    text.push_str(&paragraphs(&cautions(result)));
-    if !result.judged.is_empty() {
-        text.push_str(&format!("\n{}", verdicts(result, style)));
     }
     text + &paragraphs(&notes(result))
 }
@@ -102,25 +105,22 @@ fn verdicts(result: &SuiteResult, style: TextStyle) -> String {
         true => format!("{} {}", verdict_sign(verdict), verdict.words()),
         false => verdict.words().to_owned(),
     };
-    let mut table = wrapped_table();
-    for judged in &result.judged {
-        let found = format!(
-            "{}: {}",
-            judged.figure,
-            evidence(judged, style.plus_minus())
-        );
-        table.add_row([sign_and_words(judged.verdict), unbroken_figures(&found)]);
-    }
-    set_gap(&mut table, 2);
-    let mut judged = result.judged.iter().map(|judged| judged.verdict).peekable();
+    let judged = result.judged.iter();
+    let widths = judged.map(|judged| sign_and_words(judged.verdict).chars().count());
+    let indent = widths.max().unwrap_or(0) + VERDICT_GAP;
     let mut text = String::new();
-    // The table measures its cells without colours. Each verdict begins a line.
-    for line in render(&table).replace(UNBROKEN_BLANK, " ").lines() {
-        let verdict = judged.next_if(|verdict| line.starts_with(&sign_and_words(*verdict)));
-        let words = verdict.map(&sign_and_words).unwrap_or_default();
-        let painted = verdict.map(|verdict| style.paint(verdict_role(verdict), &words));
-        let evidence = &line[words.len()..];
-        text.push_str(&format!("{}{evidence}\n", painted.unwrap_or_default()));
+    for judged in &result.judged {
+        let evidence = evidence(judged, style.plus_minus());
+        let found = format!("{}: {evidence}", judged.figure);
+        let words = sign_and_words(judged.verdict);
+        // The width is that without colours.
+        let blanks = " ".repeat(indent - words.chars().count());
+        let painted = style.paint(verdict_role(judged.verdict), &words);
+        let mut before = format!("{painted}{blanks}");
+        for line in wrapped_figures(&found, columns() - indent - VERDICT_GAP) {
+            text.push_str(&format!("{before}{line}\n"));
+            before = " ".repeat(indent);
+        }
     }
     text
 }
@@ -338,8 +338,10 @@ fn interval_end_cells(interval: Option<(f64, f64)>) -> [String; 2] {
 pub fn markdown(results: &[SuiteResult]) -> String {
     let mut text = String::new();
     for result in results {
-        text.push_str(&format!("## {} on {}\n\n", result.suite, result.target));
-        text.push_str(&figure_table::markdown(result));
+        text.push_str(&format!("## {} on {}\n", result.suite, result.target));
+        text.push_str(&markdown_paragraphs(&cautions(result)));
+        text.push_str(&markdown_verdicts(result));
+        text.push_str(&format!("\n{}", figure_table::markdown(result)));
         text.push_str(&beside_neighbour::markdown(result));
         for found in found(result) {
             text.push_str(&format!(
@@ -356,21 +358,25 @@ pub fn markdown(results: &[SuiteResult]) -> String {
             let lines = advice_lines(sweep).into_iter();
             lines.for_each(|line| text.push_str(&format!("- {line}\n")));
         }
-        text.push_str(&markdown_paragraphs(&cautions(result)));
-        if !result.judged.is_empty() {
-            let rows = result.judged.iter().map(|judged| {
-                [
-                    judged.verdict.words().to_owned(),
-                    format!("`{}`", judged.expectation),
-                    format!("{}: {}", judged.figure, evidence(judged, "±")),
-                ]
-            });
-            let table = markdown_table(&["verdict", "expected", "found"].map(Left), rows);
-            text.push_str(&format!("\n{}:\n\n{table}", summary(result)));
-        }
         text.push('\n');
     }
     text
+}
+
+/// The verdicts below their counts. Empty without expectations.
+fn markdown_verdicts(result: &SuiteResult) -> String {
+    if result.judged.is_empty() {
+        return String::new();
+    }
+    let rows = result.judged.iter().map(|judged| {
+        [
+            judged.verdict.words().to_owned(),
+            format!("`{}`", judged.expectation),
+            format!("{}: {}", judged.figure, evidence(judged, "±")),
+        ]
+    });
+    let table = markdown_table(&["verdict", "expected", "found"].map(Left), rows);
+    format!("\n{}:\n\n{table}", summary(result))
 }
 
 #[cfg(test)]

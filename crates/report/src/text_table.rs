@@ -263,6 +263,16 @@ pub fn wrapped(text: &str) -> String {
     render(&table).replace(UNBROKEN_BLANK, " ")
 }
 
+/// Wraps a text into lines of at most `width` columns. A number stays with its unit.
+pub(crate) fn wrapped_figures(text: &str, width: usize) -> Vec<String> {
+    let mut table = plain();
+    table.set_width(width_in_characters(width));
+    table.add_row([unbroken_figures(text)]);
+    set_gap(&mut table, 0);
+    let rendered = render(&table).replace(UNBROKEN_BLANK, " ");
+    rendered.lines().map(str::to_owned).collect()
+}
+
 /// Wraps each text into a paragraph after an empty line.
 pub(crate) fn paragraphs(texts: &[String]) -> String {
     let each = texts.iter().map(|text| format!("\n{}", wrapped(text)));
@@ -290,9 +300,12 @@ const UNITS: [&str; 19] = [
     "MiB/s", "GiB/s", "TiB/s", "IOPS",
 ];
 
-/// Whether two words are a number and its unit, or half its interval: `91` and `%`, `±0.1k` and
-/// `IOPS,`, `68.9k` and `±0.1k`.
-pub(crate) fn is_figure(number: &str, unit: &str) -> bool {
+/// Whether a line may not break between two words, as they are a number and its unit, or half its
+/// interval: `91` and `%`, `±0.1k` and `IOPS,`, `68.9k` and `±0.1k`.
+///
+/// This is a rule of line breaking, like those of UAX #14 for numbers. It holds for all prose, also
+/// of stored results and of other programs. Nothing but the break depends on it.
+pub(crate) fn is_unbroken_pair(number: &str, unit: &str) -> bool {
     let digits = number.trim_start_matches(['(', '~', '±', '+', '-', '<', '>', '=']);
     let is_of_number = |c: char| c.is_ascii_digit() || ".,-kMG".contains(c);
     let is_number = digits.starts_with(|c: char| c.is_ascii_digit())
@@ -309,7 +322,7 @@ pub(crate) fn unbroken_figures(text: &str) -> String {
     for word in text.split(' ') {
         unbroken.push_str(match before {
             None => "",
-            Some(number) if is_figure(number, word) => UNBROKEN_BLANK,
+            Some(number) if is_unbroken_pair(number, word) => UNBROKEN_BLANK,
             Some(_) => " ",
         });
         unbroken.push_str(word);
@@ -424,7 +437,7 @@ mod tests {
             ("", "%"),
             ("-", "%"),
         ] {
-            assert!(!is_figure(number, unit), "{number} {unit}");
+            assert!(!is_unbroken_pair(number, unit), "{number} {unit}");
         }
     }
 

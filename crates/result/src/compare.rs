@@ -32,7 +32,8 @@ pub use earlier_runs::{
     EARLIER_RUNS_MAX, WORKING_FILES, compare_with_earlier_runs, is_same_plan_and_target,
 };
 pub use figure::{
-    Bounds, Figure, IntervalBasis, IoPattern, Measure, ResultPart, Subject, informative_interval,
+    Bounds, Figure, IntervalBasis, IoPattern, Measure, PartRole, ResultPart, Subject,
+    informative_interval,
 };
 pub use group::{MeasuredResult, ResultSpread};
 pub(crate) use reduce::{has_enough_samples, number_equal_names, pattern};

@@ -5,15 +5,22 @@ const LATENCY_UNITS: [&str; 4] = [" ns", " us", " ms", " s"];
 
 /// Three significant digits, without an exponent: `0.123`, `1.23`, `12.3`, `123`.
 pub fn three_digits(value: f64) -> String {
+    let decimals = decimals_of_three_digits(value);
+    format!("{value:.decimals$}")
+}
+
+/// Decimals of a value with [`three_digits`].
+#[must_use]
+pub fn decimals_of_three_digits(value: f64) -> usize {
     let magnitude = value.abs();
     if magnitude >= 99.95 {
-        format!("{value:.0}")
+        0
     } else if magnitude >= 9.995 {
-        format!("{value:.1}")
+        1
     } else if magnitude >= 0.9995 || magnitude == 0.0 {
-        format!("{value:.2}")
+        2
     } else {
-        format!("{value:.3}")
+        3
     }
 }
 

@@ -35,7 +35,7 @@ pub use crate::study_target::{StudyTarget, StudyTargetKind};
 pub use crate::working_set::{StudyWorkingSet, WorkingSetError};
 pub use class::{Classification, classify};
 pub(crate) use compared_figures::figure as compared_figure;
-pub use compared_figures::{MOST_SUFFIX, maximum_rate_parts, most_of};
+pub use compared_figures::{maximum_rate_parts, most_of, phase_of_part};
 pub use durable_writes::{DurableWrites, NOT_MEASURED};
 pub use evidence::ClassEvidence;
 pub use iosonde_result::device_class::DeviceClass;

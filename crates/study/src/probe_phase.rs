@@ -53,6 +53,17 @@ impl ProbePhase {
         }
     }
 
+    /// The title without a depth or a pattern, for lists whose entries a comma separates.
+    #[must_use]
+    pub fn plain_title(self) -> &'static str {
+        match self {
+            ProbePhase::Layout => "layout",
+            ProbePhase::ReadLatency => ProbePhase::RandomRead.title(),
+            ProbePhase::WriteLatency => ProbePhase::RandomWrite.title(),
+            phase => phase.title(),
+        }
+    }
+
     /// The name in files, job names and JSON.
     pub fn key(self) -> &'static str {
         match self {
@@ -140,6 +151,14 @@ mod tests {
         for phase in all_phases() {
             let json = serde_json::to_string(&phase).unwrap();
             assert_eq!(json, format!("\"{}\"", phase.key()));
+        }
+    }
+
+    #[test]
+    fn plain_titles_have_no_depth() {
+        for phase in all_phases() {
+            let (start, _) = phase.title().split_once(',').unwrap_or((phase.title(), ""));
+            assert_eq!(phase.plain_title(), start);
         }
     }
 

@@ -177,7 +177,7 @@ impl ExpectationJudge<'_> {
     fn default_quantity(&self, part: &PartSpec) -> FigureQuantity {
         let blocks = self.measured.iter().flat_map(|measured| &measured.parts);
         let mut blocks = blocks.filter(|each| each.name == part.name);
-        let bytes = blocks.find_map(|part| part.pattern.bs.parse::<u64>().ok());
+        let bytes = blocks.find_map(|part| part.pattern.block_bytes());
         FigureQuantity::Measure(match bytes {
             Some(bytes) if bytes >= LARGE_BYTES => Measure::BytesPerS,
             _ => Measure::Iops,
@@ -341,7 +341,7 @@ impl ExpectationJudge<'_> {
         };
         let mut parts = self.measured.iter().flat_map(|measured| &measured.parts);
         let part = parts.find(|part| part.name == selected.part.name);
-        let block_bytes = part.and_then(|part| part.pattern.bs.parse().ok());
+        let block_bytes = part.and_then(|part| part.pattern.block_bytes());
         let measured = MeasuredFigure {
             metric,
             per_s: known.value,

@@ -5,8 +5,8 @@ use super::command_step::CommandResult;
 use super::outcome::{StepResult, StudyFigure, SuiteResult};
 use super::study_figure_kind::StudyFigureKind;
 use iosonde_result::compare::{
-    Bounds, Figure, IntervalBasis, IoPattern, Measure, MeasuredResult, ResultPart, Subject,
-    figure_of, name_beside,
+    Bounds, Figure, IntervalBasis, IoPattern, Measure, MeasuredResult, PartRole, ResultPart,
+    Subject, figure_of, name_beside,
 };
 use iosonde_study::sweep::{SweepResult, compared};
 
@@ -114,6 +114,7 @@ fn sweep_parts(step: &StepResult, sweep: &SweepResult) -> Vec<ResultPart> {
                 Some(_) => name_beside(&name),
                 None => name,
             },
+            role: role_of_step(step),
             ..part
         }
     };
@@ -153,7 +154,16 @@ fn found_part(step: &StepResult, found: &StudyFigure) -> Option<ResultPart> {
         name,
         pattern: IoPattern::default(),
         figures: vec![figure],
+        role: role_of_step(step),
     })
+}
+
+/// Role of the figures of a study or a command, which are never those of the neighbour.
+fn role_of_step(step: &StepResult) -> PartRole {
+    match step.beside {
+        Some(_) => PartRole::BesideNeighbour,
+        None => PartRole::Alone,
+    }
 }
 
 /// Returns name, subject, measure and factor of a command's figure. Times become nanoseconds, of

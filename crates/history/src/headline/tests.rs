@@ -4,7 +4,7 @@ use super::*;
 use iosonde_engine::runner::LocalRunner;
 use iosonde_job::diagnostic::Diagnostics;
 use iosonde_job::env::FakeEnv;
-use iosonde_result::compare::{Bounds, IntervalBasis, IoPattern, figure_of, name_beside};
+use iosonde_result::compare::{Bounds, IntervalBasis, IoPattern, PartRole, figure_of};
 use iosonde_study::probe::{ProbeBudget, StudyTargetKind, probe};
 use iosonde_study::pts::{
     PtsCell, PtsOptions, PtsPreset, PtsRound, PtsTest, PtsWorkload, Purge, SeriesResult, Steady,
@@ -32,6 +32,7 @@ fn writer(name: &str, iops: f64, block_bytes: f64) -> ResultPart {
             figure(Measure::Iops, iops),
             figure(Measure::BytesPerS, iops * block_bytes),
         ],
+        role: Default::default(),
     }
 }
 
@@ -61,14 +62,21 @@ fn of_parts(parts: &[ResultPart]) -> (Option<f64>, Option<f64>) {
 
 #[test]
 fn neighbours_of_a_suite_are_left_out() {
+    let with_role = |role, part| ResultPart { role, ..part };
     let mut parts = vec![
-        writer(&name_beside("wal"), 300.0, 4096.0),
-        writer("neighbour of wal", 800.0, 65536.0),
+        with_role(
+            PartRole::BesideNeighbour,
+            writer("wal beside", 300.0, 4096.0),
+        ),
+        with_role(PartRole::Neighbour, writer("neighbour", 800.0, 65536.0)),
     ];
     // No part was measured alone.
     assert_eq!(of_parts(&parts), (Some(300.0), Some(300.0 * 4096.0)));
     parts.push(writer("wal", 200.0, 4096.0));
     assert_eq!(of_parts(&parts), (Some(200.0), Some(200.0 * 4096.0)));
+    // A job may have the name of a neighbour.
+    parts.push(writer("copy of wal", 250.0, 4096.0));
+    assert_eq!(of_parts(&parts), (Some(250.0), Some(250.0 * 4096.0)));
 }
 
 #[test]

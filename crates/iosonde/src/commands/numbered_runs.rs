@@ -61,6 +61,7 @@ mod tests {
                     numjobs: 1,
                 },
                 figures: Vec::new(),
+                role: Default::default(),
             }],
         };
         StudyRecord {

@@ -76,7 +76,7 @@ fn fastest(metric: Metric, results: &[compare::MeasuredResult]) -> Option<Measur
     let subject = promise::subject_of_metric(metric)?;
     let parts = results.iter().flat_map(|result| &result.parts);
     let found = parts.filter(|part| is_one_way(part)).filter_map(|part| {
-        let block_bytes: Option<u64> = part.pattern.bs.parse().ok();
+        let block_bytes = part.pattern.block_bytes();
         let iops = part.figure(subject, Measure::Iops)?;
         let factor = match metric.is_iops() {
             true => 1.0,

@@ -1,8 +1,9 @@
 //! Rates of a list of results, with the digits and the marks of other screens.
 
-use crate::figures::{UNSETTLED, needed_legends};
+use crate::figures::{LegendMarks, UNSETTLED, needed_legends};
 use crate::known_digits::{
-    BANDWIDTH_UNITS, RATE_UNITS, digits_beside_interval, known_digits, with_interval,
+    BANDWIDTH_UNITS, RATE_UNITS, digits_beside_interval, known_digits, lacks_interval,
+    with_interval,
 };
 use crate::probe::row;
 use iosonde_history::{Headline, HeadlineRate};
@@ -16,6 +17,7 @@ const UNSTEADY_LEGEND: &str =
 pub(super) struct ListedRate {
     /// Figure with its marks: `753k ±1k`, `3.17 GiB/s`, `~13k*`.
     pub(super) figure: String,
+    pub(super) marks: LegendMarks,
     /// Workload and depth: `randread, depth 64`. Empty if the result does not name them.
     pub(super) workload: String,
 }
@@ -67,6 +69,10 @@ impl ListedRate {
         let words: Vec<String> = rate.workload.iter().cloned().chain(depths).collect();
         ListedRate {
             figure: figure + mark,
+            marks: LegendMarks {
+                is_unsettled: rate.is_unsteady,
+                lacks_interval: lacks_interval(rate.per_s, rate.error),
+            },
             workload: words.join(", "),
         }
     }
@@ -105,8 +111,8 @@ fn with_both_names(read: HeadlineRate, write: HeadlineRate) -> HeadlineRate {
 }
 
 /// Explains the marks that figures have.
-pub(super) fn legends<'a>(figures: impl Iterator<Item = &'a str> + Clone) -> Vec<&'static str> {
-    needed_legends(figures, UNSTEADY_LEGEND)
+pub(super) fn legends(marks: impl Iterator<Item = LegendMarks>) -> Vec<&'static str> {
+    needed_legends(marks, UNSTEADY_LEGEND)
 }
 
 #[cfg(test)]
@@ -158,15 +164,22 @@ mod tests {
             is_unsteady: true,
             ..rate(per_s, error)
         };
-        let narrow = figure(&unsteady(96_300.0, Some(7_100.0)));
-        let unknown = figure(&unsteady(3_104.0, None));
-        assert_eq!([&narrow, &unknown], ["96.3k ±7.1k*", "~3.1k*"]);
-        let bandwidth = ListedRate::from_bandwidth(&unsteady(3.2e9, None)).figure;
-        assert_eq!(bandwidth, "~3.0 GiB/s*");
-        assert_eq!(legends([narrow.as_str()].into_iter()), [UNSTEADY_LEGEND]);
+        let listed = |rate: &HeadlineRate| ListedRate::from_iops(rate, "±");
+        let narrow = listed(&unsteady(96_300.0, Some(7_100.0)));
+        let unknown = listed(&unsteady(3_104.0, None));
+        let figures = [&narrow, &unknown].map(|rate| rate.figure.as_str());
+        assert_eq!(figures, ["96.3k ±7.1k*", "~3.1k*"]);
+        let bandwidth = ListedRate::from_bandwidth(&unsteady(3.2e9, None));
+        assert_eq!(bandwidth.figure, "~3.0 GiB/s*");
+        let legends_of = |rates: &[&ListedRate]| legends(rates.iter().map(|rate| rate.marks));
+        assert_eq!(legends_of(&[&narrow]), [UNSTEADY_LEGEND]);
         let both = [UNSTEADY_LEGEND, UNKNOWN_LEGEND];
-        assert_eq!(legends([unknown.as_str()].into_iter()), both);
-        assert_eq!(legends(["402 ±8"].into_iter()), [""; 0]);
+        assert_eq!(legends_of(&[&unknown]), both);
+        assert_eq!(legends_of(&[&bandwidth]), both);
+        let steady = listed(&rate(402.0, Some(8.0)));
+        assert_eq!(legends_of(&[&steady]), [""; 0]);
+        let imprecise = listed(&rate(402.0, None));
+        assert_eq!(legends_of(&[&steady, &imprecise]), [UNKNOWN_LEGEND]);
     }
 
     #[test]

@@ -2,6 +2,7 @@
 
 use super::list_rates::{ListedRate, legends};
 use super::{CUT_OFF, list_time_text, reached, shown_labels, unfinished};
+use crate::figures::LegendMarks;
 use crate::text_style::TextStyle;
 use crate::text_table::{
     aligned_columns, fill_table, hidden_columns, plain, render_left, wide_columns, wrapped,
@@ -15,6 +16,8 @@ struct ListRow {
     cells: [String; TABLE_HEAD.len()],
     /// Workloads of the rate and of the bandwidth, which stand below them.
     workloads: [String; 2],
+    /// Marks of both.
+    marks: [LegendMarks; 2],
 }
 
 impl ListRow {
@@ -27,6 +30,7 @@ impl ListRow {
         let unknown = || "-".to_owned();
         let listed = [&highest, &bandwidth];
         let workloads = listed.map(|rate| rate.clone().unwrap_or_default().workload);
+        let marks = listed.map(|rate| rate.as_ref().map(|rate| rate.marks).unwrap_or_default());
         // The state of an unfinished study is below its kind.
         let what = match study.finished_at_ms {
             Some(_) => study.kind.clone(),
@@ -44,6 +48,7 @@ impl ListRow {
                 bandwidth.map_or_else(unknown, |bandwidth| bandwidth.figure),
             ],
             workloads,
+            marks,
         }
     }
 }
@@ -154,10 +159,10 @@ fn rendered(rows: Vec<ListRow>, hidden: &[usize]) -> String {
 
 /// Explains the marks of the figures that are shown.
 fn legend(rows: &[ListRow], hidden: &[usize]) -> String {
-    let shown = [RATE, BANDWIDTH].into_iter();
-    let shown = shown.filter(|column| !hidden.contains(column));
-    let figures = shown.flat_map(|column| rows.iter().map(move |row| row.cells[column].as_str()));
-    let legends = legends(figures).into_iter();
+    let columns = [RATE, BANDWIDTH].into_iter().enumerate();
+    let shown = columns.filter(|(_, column)| !hidden.contains(column));
+    let marks = shown.flat_map(|(index, _)| rows.iter().map(move |row| row.marks[index]));
+    let legends = legends(marks).into_iter();
     legends.map(wrapped).collect()
 }
 

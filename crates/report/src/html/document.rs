@@ -187,8 +187,7 @@ pub(crate) struct PageSweepCell {
     pub(crate) p99_between_ns: Option<(u64, u64)>,
     /// Longest latency, if measured.
     pub(crate) max_ns: Option<f64>,
-    /// Figures as all screens print them. `None`: a round of a PTS test, which has no interval of
-    /// its own.
+    /// Figures as all screens print them. `None`: a round of a PTS test, without an interval.
     pub(crate) shown: Option<PageCellTexts>,
 }
 
@@ -260,11 +259,12 @@ pub(crate) struct LoadMatrix {
     pub(crate) reads_per_s: Vec<f64>,
     /// Write rate of each row.
     pub(crate) writes_per_s: Vec<f64>,
-    /// Rows of cells.
     pub(crate) cells: Vec<Vec<LoadCell>>,
+    /// Whether a cell has the mark of an unknown interval. Only charts use it.
+    #[serde(skip)]
+    pub(crate) lacks_interval: bool,
 }
 
-/// A pair of rates.
 #[derive(Debug, Serialize)]
 pub(crate) struct LoadCell {
     /// `measured`, `not_reached`, `predicted`, `predicted_not_reached` or `unknown`.

@@ -133,6 +133,7 @@ mod tests {
                 }),
                 settled: None,
             }],
+            role: Default::default(),
         };
         let text = |half, kind| mean_latency(&part(Measure::LatMean, half), Subject::Read, kind);
         assert_eq!(text(Some(20.0), "total").as_deref(), Some("22.6 µs"));

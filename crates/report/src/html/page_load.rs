@@ -3,7 +3,7 @@
 use super::document::{LoadCell, LoadMatrix, LoadPoint, PageLoad};
 use crate::known_digits::LATENCY_UNITS_UTF8;
 use crate::load::knee_rate::{knee_in_words, sustained_per_s};
-use crate::load::matrix::cell_text;
+use crate::load::matrix::{cell_text, is_approximate};
 use crate::load::objective_limits::objective_limits;
 use crate::load::rate_state::RateState;
 use crate::load::{
@@ -77,6 +77,7 @@ fn matrix(matrix: &Matrix) -> LoadMatrix {
         reads_per_s: matrix.reads_per_s.clone(),
         writes_per_s: matrix.writes_per_s.clone(),
         cells: matrix.cells.iter().map(row).collect(),
+        lacks_interval: matrix.cells.iter().flatten().any(is_approximate),
     }
 }
 

@@ -82,10 +82,33 @@ fn half_beside_known_digits_has_their_decimals() {
 
 #[test]
 fn predicted_figure_has_no_mark_of_unknown_interval() {
-    assert_eq!(predicted("530"), "(530)");
-    assert_eq!(predicted(&known_digits(530.0, None, RATE_UNITS)), "(530)");
-    assert!(is_predicted("(530)") && !is_predicted("530") && !is_predicted("~530"));
-    assert!(is_approximate("~530") && !is_approximate("530") && !is_approximate("(530)"));
+    let digits = |value, half| known_or_predicted_digits(value, half, RATE_UNITS, true);
+    assert_eq!(digits(530.0, None), "(530)");
+    assert_eq!(digits(93_410.0, Some(2.0)), "(93.4k)");
+    let kibibytes = BANDWIDTH_UNITS[1];
+    let in_unit = |is_predicted| known_digits_in_unit(5300.0, None, kibibytes, is_predicted);
+    assert_eq!([true, false].map(in_unit), ["(5.2)", "~5.2"]);
+}
+
+#[test]
+fn mark_of_unknown_interval_follows_from_figure_and_half() {
+    let halves = [None, Some(0.0), Some(8.0), Some(530.0), Some(f64::INFINITY)];
+    for value in [0.0, 1.0, 530.0] {
+        for half in halves {
+            let text = known_digits(value, half, RATE_UNITS);
+            let is_marked = text.starts_with(APPROXIMATE_MARK);
+            assert_eq!(lacks_interval(value, half), is_marked, "{text} {half:?}");
+        }
+    }
+    for (ns, interval) in [
+        (None, None),
+        (Some(530), None),
+        (Some(530), Some((520, 540))),
+        (Some(530), Some((0, 1060))),
+    ] {
+        let is_marked = known_percentile(ns, interval).starts_with(APPROXIMATE_MARK);
+        assert_eq!(percentile_lacks_interval(ns, interval), is_marked, "{ns:?}");
+    }
 }
 
 #[test]
@@ -205,7 +228,7 @@ fn printed_interval_contains_measured_interval() {
 /// Bandwidths in MiB/s with half their intervals, in the unit of a column.
 fn in_column(mebibytes: f64, half: Option<f64>, unit: NamedUnit) -> String {
     let bytes = |mebibytes: f64| mebibytes * 1_048_576.0;
-    known_digits_in_unit(bytes(mebibytes), half.map(bytes), unit)
+    known_digits_in_unit(bytes(mebibytes), half.map(bytes), unit, false)
 }
 
 #[test]
@@ -229,7 +252,7 @@ fn figure_in_its_own_unit_reads_as_elsewhere() {
         let bytes = mebibytes * 1_048_576.0;
         for half in [None, Some(0.01 * bytes), Some(0.3 * bytes)] {
             let unit = unit_of_known_digits(bytes, half, BANDWIDTH_UNITS);
-            let number = known_digits_in_unit(bytes, half, unit);
+            let number = known_digits_in_unit(bytes, half, unit, false);
             let whole = known_digits(bytes, half, BANDWIDTH_UNITS);
             assert_eq!(format!("{number}{}", unit.1), whole);
         }

@@ -143,6 +143,12 @@ pub(crate) fn cell_text(cell: &MatrixCell, units: &UnitLadder) -> Option<String>
     }
 }
 
+/// Whether [`cell_text`] marks a cell as one of an unknown interval.
+pub(crate) fn is_approximate(cell: &MatrixCell) -> bool {
+    let is_measured = matches!(cell.state, CellState::Measured | CellState::Unknown);
+    is_measured && cell.p99_ns.is_some() && !has_interval(cell)
+}
+
 /// Whether the interval of a measured cell is known. Runs of reads and writes together have none.
 fn has_interval(cell: &MatrixCell) -> bool {
     let half = cell
@@ -172,7 +178,7 @@ mod tests {
     use super::super::tests::{SECOND_NS, measured, options};
     use super::*;
     use crate::html::HtmlReportBuilder;
-    use crate::known_digits::{LATENCY_UNITS, is_predicted};
+    use crate::known_digits::LATENCY_UNITS;
     use iosonde_study::load::{LoadOptions, MatrixOptions};
 
     #[test]
@@ -192,8 +198,10 @@ mod tests {
         let page_matrix = page.loads[0].matrix.as_ref().unwrap();
         let shown = page_matrix.cells.iter().flatten();
         let shown: Vec<&str> = shown.filter_map(|cell| cell.shown.as_deref()).collect();
-        assert!(shown.iter().any(|text| is_predicted(text)));
-        assert!(shown.iter().any(|text| !is_predicted(text)));
+        assert!(shown.iter().any(|text| text.starts_with('(')));
+        assert!(shown.iter().any(|text| !text.starts_with('(')));
+        let is_marked = |text: &&str| text.starts_with(APPROXIMATE_MARK);
+        assert_eq!(page_matrix.lacks_interval, shown.iter().any(is_marked));
         for text in shown {
             let short = text.replace(' ', "").replace('µ', "u");
             let mut words = grid.split_whitespace();

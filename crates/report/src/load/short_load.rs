@@ -4,7 +4,7 @@
 use super::knee_rate::{KneeRate, without_knee};
 use super::latency_chart::LatencyChart;
 use super::load_rates::curve;
-use super::{headline, marked_notes, matrix, notes, objectives};
+use super::{FAILED_MARK, INTERRUPTED_MARK, headline, marked_notes, matrix, notes, objectives};
 use crate::hanging_lines::{
     HangingLines, details_command, line_with_command, note_lines, result_line,
 };
@@ -63,7 +63,8 @@ pub fn short(
         false => {
             let room = LINES_MAX.saturating_sub(lines.len() + LAST_LINES);
             let most = NOTE_LINES.min(room) + caution_lines;
-            let mut last_lines = note_lines(&marked_notes(result, ""), most, details);
+            let notes = marked_notes(result, ["", INTERRUPTED_MARK, FAILED_MARK]);
+            let mut last_lines = note_lines(&notes, most, details);
             let rates = words::counted(result.points.len(), "rate");
             last_lines.push(line_with_command("table", &rates, details));
             last_lines

@@ -5,8 +5,8 @@ use super::chart_scales::{names_axis, tick_text};
 use super::figure_rows::LARGE_BYTES;
 use super::plot_input::{ChartParts, PlotInput};
 use crate::axis_numbers::{log_share, value_range};
-use crate::html::document::{LoadMatrix, PageSweep, PageUnit, SweepAxis};
-use crate::known_digits::{APPROXIMATE_MARK, PREDICTED_LEGEND, is_approximate, is_predicted};
+use crate::html::document::{LoadMatrix, PageSweep, PageSweepCell, PageUnit, SweepAxis};
+use crate::known_digits::{APPROXIMATE_MARK, PREDICTED_LEGEND, lacks_interval};
 use crate::unique;
 use iosonde_study::load::CellState;
 use iosonde_study::sweep::CellBasis;
@@ -93,6 +93,7 @@ fn sweep_map(sweep: &PageSweep) -> Option<ChartParts> {
         .iter()
         .flat_map(|curve| curve.cells.iter().map(move |cell| (curve, cell)));
     let cells = cells.filter(|(_, cell)| !matches!(cell.basis, CellBasis::Unknown));
+    let is_unsure = cells.clone().any(|(_, cell)| is_approximate(cell));
     let values: Vec<MapValue> = cells
         .filter_map(|(curve, cell)| {
             let depth_text = cell.iodepth.to_string();
@@ -127,9 +128,16 @@ fn sweep_map(sweep: &PageSweep) -> Option<ChartParts> {
         title,
         labels,
         (depth.values.as_slice(), rows.values.as_slice()),
-        (unit, SHORT_CELL_WORDS),
+        (unit, is_unsure.then_some(SHORT_CELL_WORDS)),
         &values,
     )
+}
+
+/// Whether the rate and the bandwidth of a cell have the mark of an unknown interval.
+fn is_approximate(cell: &PageSweepCell) -> bool {
+    let rate = cell.iops.filter(|_| cell.shown.is_some());
+    let is_measured = matches!(cell.basis, CellBasis::Measured);
+    is_measured && rate.is_some_and(|rate| lacks_interval(rate.mean, rate.error))
 }
 
 /// Title of an axis, as below the charts of the page.
@@ -173,7 +181,10 @@ fn load_map(matrix: &LoadMatrix) -> Option<ChartParts> {
         title,
         labels,
         names,
-        (PageUnit::Ns, NO_INTERVAL_WORDS),
+        (
+            PageUnit::Ns,
+            matrix.lacks_interval.then_some(NO_INTERVAL_WORDS),
+        ),
         &values,
     )?;
     let has_fallen_behind = |state: CellState| {
@@ -195,7 +206,7 @@ fn map_parts(
     title: String,
     (x_label, y_label): (&str, &str),
     (columns, rows): (&[String], &[String]),
-    (unit, too_short): (PageUnit, &str),
+    (unit, unsure): (PageUnit, Option<&str>),
     values: &[MapValue],
 ) -> Option<ChartParts> {
     let known = values.iter().filter_map(|each| each.value);
@@ -226,13 +237,10 @@ fn map_parts(
     if values.iter().any(is_unknown) {
         notes.push(format!("{UNKNOWN_MARK} not known"));
     }
-    let shown = || values.iter().filter_map(|each| each.shown.as_deref());
-    if shown().any(is_predicted) {
+    if (values.iter()).any(|each| each.predicted && each.shown.is_some()) {
         notes.push(PREDICTED_LEGEND.to_owned());
     }
-    if shown().any(is_approximate) {
-        notes.push(format!("{APPROXIMATE_MARK} {too_short}"));
-    }
+    notes.extend(unsure.map(|words| format!("{APPROXIMATE_MARK} {words}")));
     Some(ChartParts {
         moments: TimeMoments::default(),
         title,
@@ -255,12 +263,12 @@ mod tests {
 
     #[test]
     fn marks_of_cells_are_explained() {
-        let notes = |shown: Option<&str>| {
+        let notes = |shown: Option<&str>, predicted: bool, unsure: Option<&str>| {
             let cell = |column, value, shown: Option<&str>| MapValue {
                 column,
                 row: 0,
                 value,
-                predicted: column == 1,
+                predicted: predicted && column == 1,
                 shown: shown.map(str::to_owned),
             };
             let value = shown.map(|_| 2000.0);
@@ -271,27 +279,33 @@ mod tests {
             );
             let names = (names.0.as_slice(), names.1.as_slice());
             let labels = ("iodepth", "block size");
-            let unit = (PageUnit::Iops, SHORT_CELL_WORDS);
+            let unit = (PageUnit::Iops, unsure);
             let parts = map_parts("IOPS".to_owned(), labels, names, unit, &values);
             parts.unwrap().notes
         };
-        assert_eq!(notes(None), ["– not known"]);
-        assert_eq!(notes(Some("2.0k")), Vec::<String>::new());
-        assert_eq!(notes(Some("~2.0k")), ["~ measured too shortly"]);
-        assert_eq!(notes(Some("(2.0k)")), ["( ) predicted"]);
+        assert_eq!(notes(None, true, None), ["– not known"]);
+        assert_eq!(notes(Some("2.0k"), false, None), Vec::<String>::new());
+        let unsure = Some(SHORT_CELL_WORDS);
+        let approximate = notes(Some("~2.0k"), false, unsure);
+        assert_eq!(approximate, ["~ measured too shortly"]);
+        assert_eq!(notes(Some("(2.0k)"), true, None), ["( ) predicted"]);
     }
 
     #[test]
     fn matrix_explains_its_mark_as_the_page_does() {
-        let cell = |shown: &str| LoadCell {
-            state: CellState::Measured,
+        let cell = |state, shown: &str| LoadCell {
+            state,
             p99_ns: Some(1e6),
             shown: Some(shown.to_owned()),
         };
         let matrix = LoadMatrix {
             reads_per_s: vec![100.0, 200.0],
             writes_per_s: vec![100.0],
-            cells: vec![vec![cell("(1.0 ms)"), cell("~1.0 ms")]],
+            cells: vec![vec![
+                cell(CellState::Predicted, "(1.0 ms)"),
+                cell(CellState::Measured, "~1.0 ms"),
+            ]],
+            lacks_interval: true,
         };
         let notes = load_map(&matrix).unwrap().notes;
         assert_eq!(notes, ["( ) predicted", "~ has no known interval"]);
@@ -310,6 +324,7 @@ mod tests {
             reads_per_s: vec![100.0],
             writes_per_s: vec![0.0, 100.0, 200.0],
             cells: vec![row("1.0 ms"), row("2.0 ms"), row("3.0 ms")],
+            lacks_interval: false,
         };
         let panel = load_map(&matrix).unwrap().panels.remove(0);
         let names = panel.y.ticks.iter().map(|tick| tick.text.as_str());

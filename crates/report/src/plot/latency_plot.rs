@@ -104,14 +104,13 @@ fn tails_over_offered_rate(input: &PlotInput) -> Option<ChartParts> {
     let limits = loads.iter().flat_map(|load| &load.limits);
     let limits = limits.filter(|limit| limit.percentile.total_cmp(&TAIL_PERCENT).is_eq());
     let limits: Vec<&ObjectiveLimit> = limits.collect();
-    let names = load_names(&loads, &subjects);
-    let keys = names.iter().zip(&subjects).map(|(name, subject)| {
-        let workload = name.strip_prefix(subject.as_str()).unwrap_or(name);
-        (subject.as_str(), workload)
-    });
+    let workloads = load_workloads(&loads, &subjects);
+    let parts = || subjects.iter().zip(&workloads);
+    let keys = parts().map(|(subject, workload)| (subject.as_str(), workload.as_str()));
     let keys: Vec<SeriesKey<'_>> = keys.collect();
     let styles = series_styles(&input.all_subjects(), keys);
-    let series = names.into_iter().zip(styles).zip(lines);
+    let names = parts().map(|(subject, workload)| format!("{subject}{workload}"));
+    let series = names.zip(styles).zip(lines);
     let series =
         series.map(|((name, style), (_, points))| style.series(name, SeriesShape::Dotted, points));
     let series: Vec<ChartSeries> = series.collect();
@@ -199,23 +198,22 @@ fn latency_point(point: &LoadPoint, ns: f64) -> PlotPoint {
     }
 }
 
-/// Unique names of load studies: their subjects. Studies of one subject are named by their steps
-/// too, if they are steps of a suite.
-fn load_names(loads: &[&PageLoad], subjects: &[String]) -> Vec<String> {
-    let mut names: Vec<String> = Vec::new();
+/// Ends of the names of load studies after their subjects, which make the names unique. Studies of
+/// one subject are named by their steps too, if they are steps of a suite.
+fn load_workloads(loads: &[&PageLoad], subjects: &[String]) -> Vec<String> {
+    let mut known: Vec<(&str, String)> = Vec::new();
     for (index, (load, subject)) in loads.iter().zip(subjects).enumerate() {
         let is_shared = subjects.iter().filter(|other| *other == subject).count() > 1;
-        let name = match &load.step {
-            Some(step) if is_shared => format!("{subject}: {step}"),
-            _ => subject.clone(),
+        let mut workload = match &load.step {
+            Some(step) if is_shared => format!(": {step}"),
+            _ => String::new(),
         };
-        let name = match names.contains(&name) {
-            true => format!("{name} #{}", index + 1),
-            false => name,
-        };
-        names.push(name);
+        if known.contains(&(subject.as_str(), workload.clone())) {
+            workload.push_str(&format!(" #{}", index + 1));
+        }
+        known.push((subject.as_str(), workload));
     }
-    names
+    known.into_iter().map(|(_, workload)| workload).collect()
 }
 
 fn over_offered_rate(input: &PlotInput) -> Option<ChartParts> {

@@ -1,46 +1,46 @@
 //! Texts that differ in their numbers only, as one text with the range of each number.
+//!
+//! The texts are evidence of stored results, of which those of older versions lack the cause with
+//! its quantities. So the numbers are found in the text, once, and each is kept with its value.
+
+/// A number of a text, with its value.
+type PrintedNumber<'a> = (f64, &'a str);
 
 /// Returns one text for all: numbers that differ become `15.7 to 33.8`. `None`: the texts differ
 /// in more than their numbers, or there are none.
 pub(super) fn number_ranges(texts: &[&str]) -> Option<String> {
-    let split: Vec<Vec<&str>> = texts.iter().map(|text| words_and_numbers(text)).collect();
-    let first = split.first()?;
-    let is_alike = |parts: &Vec<&str>| {
-        let words = parts.iter().step_by(2);
-        parts.len() == first.len() && words.eq(first.iter().step_by(2))
-    };
-    if !split.iter().all(is_alike) {
+    let split: Vec<_> = texts.iter().map(|text| words_and_numbers(text)).collect();
+    let (first, _) = split.first()?;
+    if split.iter().any(|(words, _)| words != first) {
         return None;
     }
-    let parts = first.iter().enumerate().map(|(index, part)| {
-        let is_number = index % 2 == 1;
-        match is_number {
-            true => number_range(split.iter().map(|parts| parts[index])),
-            false => (*part).to_owned(),
-        }
+    let parts = first.iter().enumerate().map(|(index, words)| {
+        let numbers = split.iter().filter_map(|(_, numbers)| numbers.get(index));
+        format!("{words}{}", number_range(numbers.copied()))
     });
     Some(parts.collect())
 }
 
-/// Lowest and highest number: `4 to 12`. A single number if all are equal.
-fn number_range<'a>(numbers: impl Iterator<Item = &'a str>) -> String {
-    let value = |number: &&str| number.replace(',', "").parse::<f64>().unwrap_or_default();
-    let mut numbers: Vec<&str> = numbers.collect();
-    numbers.sort_by(|a, b| value(a).total_cmp(&value(b)));
-    match (numbers.first(), numbers.last()) {
+/// Lowest and highest number: `4 to 12`. A single number if all are equal. Empty without numbers.
+fn number_range<'a>(numbers: impl Iterator<Item = PrintedNumber<'a>>) -> String {
+    let mut numbers: Vec<PrintedNumber<'a>> = numbers.collect();
+    numbers.sort_by(|(a, _), (b, _)| a.total_cmp(b));
+    let texts = || numbers.iter().map(|(_, text)| *text);
+    match (texts().next(), texts().next_back()) {
         (Some(lowest), Some(highest)) if lowest != highest => format!("{lowest} to {highest}"),
-        (lowest, _) => lowest.copied().unwrap_or_default().to_owned(),
+        (lowest, _) => lowest.unwrap_or_default().to_owned(),
     }
 }
 
-/// Splits a text into words and numbers in turn, words first. Digits of a name, a version or an
+/// Splits a text into words and the numbers between them. Digits of a name, a version or an
 /// address, such as `nvme0n1`, `osd.5` or `10.0.0.1`, belong to the words. `findings.ts` of the
 /// page has the same rule.
-fn words_and_numbers(text: &str) -> Vec<&str> {
+fn words_and_numbers(text: &str) -> (Vec<&str>, Vec<PrintedNumber<'_>>) {
     let joins_to_name = |before: char| {
         before.is_alphanumeric() || matches!(before, '_' | '.' | ',' | ':' | '/' | '#' | '-')
     };
-    let (mut parts, mut from, mut at) = (Vec::new(), 0, 0);
+    let (mut words, mut numbers) = (Vec::new(), Vec::new());
+    let (mut from, mut at) = (0, 0);
     while at < text.len() {
         if !is_digit(text, at) || text[..at].ends_with(joins_to_name) {
             at += 1;
@@ -48,15 +48,17 @@ fn words_and_numbers(text: &str) -> Vec<&str> {
         }
         match number_end(text, at) {
             Some(end) => {
-                parts.extend([&text[from..at], &text[at..end]]);
+                let number = &text[at..end];
+                words.push(&text[from..at]);
+                numbers.push((number.replace(',', "").parse().unwrap_or_default(), number));
                 (from, at) = (end, end);
             }
             None => at += 1,
         }
     }
-    parts.push(&text[from..]);
-    debug_assert!(parts.len() % 2 == 1);
-    parts
+    words.push(&text[from..]);
+    debug_assert_eq!(words.len(), numbers.len() + 1);
+    (words, numbers)
 }
 
 /// Returns the end of the number that starts at `start`, with its commas between thousands and its
@@ -109,9 +111,11 @@ mod tests {
     fn digits_are_split_from_words_but_not_from_names() {
         assert_eq!(
             words_and_numbers("µ4k 4k, 1.5."),
-            ["µ4k ", "4", "k, ", "1.5", "."]
+            (vec!["µ4k ", "k, ", "."], vec![(4.0, "4"), (1.5, "1.5")])
         );
-        assert_eq!(words_and_numbers("7"), ["", "7", ""]);
-        assert_eq!(words_and_numbers(""), [""]);
+        assert_eq!(words_and_numbers("7"), (vec!["", ""], vec![(7.0, "7")]));
+        let thousand = (vec!["", " B"], vec![(1024.0, "1,024")]);
+        assert_eq!(words_and_numbers("1,024 B"), thousand);
+        assert_eq!(words_and_numbers(""), (vec![""], vec![]));
     }
 }

@@ -7,7 +7,7 @@ use crate::format::{Format, TextFormat};
 use crate::hanging_lines::{HangingLines, result_line};
 use crate::intervals::error_share;
 use crate::known_digits::{
-    RATE_UNITS, bandwidth_of_rate, digits_beside_interval, is_approximate, with_interval,
+    RATE_UNITS, bandwidth_of_rate, digits_beside_interval, lacks_interval, with_interval,
 };
 use crate::markdown_table::markdown_table;
 use crate::promise;
@@ -149,7 +149,6 @@ impl<'a> RepeatedReport<'a> {
         );
         let mut text = wrapped(&head) + "\n";
         let rows = table_rows(&repetitions, self.style.plus_minus());
-        let is_unknown = has_unknown_interval(&rows);
         let mut table = fill_table(plain(), &table_columns(), rows);
         set_gap(&mut table, 2);
         hide_columns(&mut table, &LEAST_IMPORTANT);
@@ -157,7 +156,7 @@ impl<'a> RepeatedReport<'a> {
         if !self.brief {
             text.push_str(&wrapped(LEGEND));
         }
-        if is_unknown {
+        if has_unknown_interval(&repetitions) {
             text.push_str(&wrapped(UNKNOWN_LEGEND));
         }
         for (name, remark) in remarks(target, &repetitions) {
@@ -172,10 +171,9 @@ impl<'a> RepeatedReport<'a> {
             let repetitions = self.repetitions_of(target);
             let count = run_count(&repetitions);
             let rows = table_rows(&repetitions, "±");
-            let is_unknown = has_unknown_interval(&rows);
             let table = markdown_table(&table_columns(), rows);
             let mut text = format!("## {}: {count}\n\n{table}", repetitions.target);
-            if is_unknown {
+            if has_unknown_interval(&repetitions) {
                 text.push_str(&format!("\n{UNKNOWN_LEGEND}\n"));
             }
             for (index, (name, remark)) in remarks(target, &repetitions).iter().enumerate() {
@@ -234,9 +232,17 @@ fn table_rows(repetitions: &ProbeRepetitions, plus_minus: &str) -> Vec<Vec<Strin
     cells.collect()
 }
 
-/// Whether a figure has the mark that [`UNKNOWN_LEGEND`] explains.
-fn has_unknown_interval(rows: &[Vec<String>]) -> bool {
-    rows.iter().flatten().any(|cell| is_approximate(cell))
+/// Whether a figure has the mark that [`UNKNOWN_LEGEND`] explains: the mean, whose interval is also
+/// that of the bandwidth, or the rate of a single run.
+fn has_unknown_interval(repetitions: &ProbeRepetitions) -> bool {
+    in_order(repetitions).any(|workload| {
+        let runs = [workload.lowest(), workload.highest()]
+            .into_iter()
+            .flatten();
+        let mut runs = runs.map(|run| (run.iops, run.error));
+        lacks_interval(workload.mean, workload.error())
+            || runs.any(|(rate, error)| lacks_interval(rate, error))
+    })
 }
 
 fn in_order(repetitions: &ProbeRepetitions) -> impl Iterator<Item = &RepeatedWorkload> {

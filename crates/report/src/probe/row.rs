@@ -34,6 +34,11 @@ pub fn planned(phase: ProbePhase) -> String {
     pattern(phase, phase.block_bytes(), phase.iodepth())
 }
 
+/// Name of a phase that has not run yet, without its depth: `4k random read`.
+pub fn planned_without_depth(phase: ProbePhase) -> String {
+    pattern_without_depth(phase, phase.block_bytes(), "sequential")
+}
+
 /// Titles of a probe's parts by key: `random_read` is `4k random read, depth 64`.
 pub(crate) fn titles(probe: &ProbeResult) -> BTreeMap<String, String> {
     let of_figures = probe
@@ -96,7 +101,7 @@ fn title_of_maximum(phase: ProbePhase, conditions: &str) -> Option<(String, Stri
     if phase == ProbePhase::SyncedWrite {
         return None;
     }
-    let pattern = pattern_without_depth(phase, phase.block_bytes());
+    let pattern = planned_without_depth(phase);
     let title = format!("{pattern}, maximum {conditions}");
     Some((most_of(phase), title))
 }
@@ -108,19 +113,20 @@ pub(super) fn short_label(figure: &PhaseFigure) -> String {
 
 /// Name of a workload without its depth, as [`short_label`].
 pub(super) fn short_name(phase: ProbePhase, block_bytes: u64) -> String {
-    pattern_without_depth(phase, block_bytes).replace("sequential", "seq.")
+    pattern_without_depth(phase, block_bytes, "seq.")
 }
 
 /// Name of a workload in the form of [`label`].
 pub(super) fn pattern(phase: ProbePhase, block_bytes: u64, iodepth: u32) -> String {
-    let pattern = pattern_without_depth(phase, block_bytes);
+    let pattern = pattern_without_depth(phase, block_bytes, "sequential");
     match phase {
         ProbePhase::SyncedWrite => pattern,
         _ => format!("{pattern}, depth {iodepth}"),
     }
 }
 
-fn pattern_without_depth(phase: ProbePhase, block_bytes: u64) -> String {
+/// Name of a workload without its depth. `sequential` is the word for sequential I/O.
+fn pattern_without_depth(phase: ProbePhase, block_bytes: u64, sequential: &str) -> String {
     let block = if block_bytes >= 1 << 20 {
         format!("{}M", block_bytes >> 20)
     } else {
@@ -133,7 +139,7 @@ fn pattern_without_depth(phase: ProbePhase, block_bytes: u64) -> String {
     let order = if phase.is_random() {
         "random"
     } else {
-        "sequential"
+        sequential
     };
     match phase {
         ProbePhase::SyncedWrite => format!("{block} fdatasync"),

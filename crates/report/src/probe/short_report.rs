@@ -102,7 +102,7 @@ impl ShortReport<'_> {
         lines.extend(warning);
         lines.push(String::new());
         lines.extend(rate_table::lines(result, self.style));
-        let legend = rate_table::legend(result, self.style).map(wrapped);
+        let legend = rate_table::legend(result).map(wrapped);
         lines.extend(legend.map(|text| text.trim_end().to_owned()));
         lines.push(String::new());
         lines.extend(self.maximum(result, maximum_lines, &ending));
@@ -134,7 +134,7 @@ impl ShortReport<'_> {
         let mut lines = vec![report_heading(result)];
         lines.extend(self.warning(result, 1));
         lines.extend(rate_table::lines(result, self.style));
-        let legend = rate_table::legend(result, self.style).map(wrapped);
+        let legend = rate_table::legend(result).map(wrapped);
         lines.extend(legend.map(|text| text.trim_end().to_owned()));
         // The last line names the stored result.
         let mut room = BRIEF_LINES.saturating_sub(lines.len() + 1);

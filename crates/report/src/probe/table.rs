@@ -2,7 +2,9 @@
 
 use super::{conditions, device, limits, row};
 use crate::figures::{UNSETTLED_LEGEND, settled_mark};
-use crate::known_digits::{APPROXIMATE_MARK, known_percentile};
+use crate::known_digits::{
+    APPROXIMATE_MARK, known_percentile, lacks_interval, percentile_lacks_interval,
+};
 use crate::nodes;
 use crate::promise;
 use crate::text_table::TableColumn::{Left, Right};
@@ -27,6 +29,8 @@ pub(super) const INTERVAL_COLUMNS: [TableColumn<'_>; 4] = [
 ];
 /// Fewest columns of the table of intervals.
 const INTERVALS_COLUMNS_MIN: usize = 52;
+/// Index of the first of the three columns of percentiles.
+const P50_COLUMN: usize = 4;
 /// Columns of the figures that a narrow terminal does not show, the least important first:
 /// bandwidth, p99.9, p50, interval, p99.
 const LEAST_IMPORTANT: [usize; 5] = [3, 6, 4, 2, 5];
@@ -44,9 +48,10 @@ pub fn text_among(result: &ProbeResult, results: &[ProbeResult]) -> String {
         text.push_str(&wrapped(&warning));
     }
     text.push('\n');
-    text.push_str(&figures(result));
+    let table = figures(result);
+    text.push_str(&render(&table));
     text.push('\n');
-    for remark in remarks(result) {
+    for remark in remarks(result, &table) {
         text.push_str(&wrapped(&remark));
     }
     text.push_str(&latencies(result));
@@ -88,7 +93,7 @@ pub(super) fn answered_instead(result: &ProbeResult) -> Option<String> {
     ))
 }
 
-fn figures(result: &ProbeResult) -> String {
+fn figures(result: &ProbeResult) -> Table {
     let head = ["", "per s", "95 %+-", "bandwidth", "p50", "p99", "p99.9"];
     let rows = row::figures(result).map(|figure| {
         let [label, mut rate, mut error, others @ ..] = row::figure_cells(figure);
@@ -99,7 +104,7 @@ fn figures(result: &ProbeResult) -> String {
     let mut table = fill_table(unlimited(), &aligned_columns(&head, 1), rows);
     set_gap(&mut table, 1);
     hide_columns(&mut table, &LEAST_IMPORTANT);
-    render(&table)
+    table
 }
 
 /// Table of the confidence intervals of latency percentiles. Empty if none is known, or if the
@@ -135,7 +140,7 @@ fn unlimited() -> Table {
 }
 
 /// Remarks that explain the table.
-fn remarks(result: &ProbeResult) -> Vec<String> {
+fn remarks(result: &ProbeResult, table: &Table) -> Vec<String> {
     let mut remarks = Vec::new();
     if result.interrupted {
         remarks.push("Interrupted: figures up to the interruption.".to_owned());
@@ -158,7 +163,7 @@ fn remarks(result: &ProbeResult) -> Vec<String> {
             ),
         });
     }
-    if figures(result).contains(APPROXIMATE_MARK) {
+    if shows_unknown_interval(result, table) {
         remarks.push(format!("{APPROXIMATE_MARK} the interval is not known."));
     }
     let percentiles = |latency: &LatencySummary| [latency.p50_ns, latency.p99_ns, latency.p99_9_ns];
@@ -194,6 +199,22 @@ fn remarks(result: &ProbeResult) -> Vec<String> {
     remarks.extend(failures(result));
     remarks.extend(result.error.as_ref().map(crate::ended_by));
     remarks
+}
+
+/// Whether the table shows the mark of an unknown interval.
+fn shows_unknown_interval(result: &ProbeResult, table: &Table) -> bool {
+    let is_shown = table.column_iter().map(|column| !column.is_hidden());
+    let is_shown: Vec<bool> = is_shown.skip(P50_COLUMN).collect();
+    row::figures(result).any(|figure| {
+        let latency = row::latency(figure);
+        let known = [latency.p50_ns, latency.p99_ns, latency.p99_9_ns].into_iter();
+        let mut cells = known.zip(row::intervals(figure)).zip(&is_shown);
+        // The rate is always shown, and the bandwidth has its interval.
+        lacks_interval(figure.iops.mean, figure.iops.error)
+            || cells.any(|((ns, interval), is_shown)| {
+                *is_shown && percentile_lacks_interval(ns, interval)
+            })
+    })
 }
 
 /// Names a runtime that makes intervals about half as wide. Empty if the verdict is undecided: it

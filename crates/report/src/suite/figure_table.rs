@@ -1,9 +1,9 @@
 //! Figures of a suite's workloads: one line per part and direction, each rate with its interval.
 
-use crate::figures::{UNSETTLED, UNSETTLED_LEGEND, needed_legends};
+use crate::figures::{LegendMarks, UNSETTLED, UNSETTLED_LEGEND, needed_legends};
 use crate::intervals;
 use crate::known_digits::{
-    LATENCY_UNITS, RATE_UNITS, bandwidth_of_rate, known_digits, with_interval,
+    LATENCY_UNITS, RATE_UNITS, bandwidth_of_rate, known_digits, lacks_interval, with_interval,
 };
 use crate::markdown_table::{markdown_legends, markdown_table};
 use crate::text_table::{
@@ -36,8 +36,8 @@ const LEAST_IMPORTANT: [usize; 5] = [2, 4, 5, 1, 7];
 /// Cell of a figure that was not measured.
 const NOT_MEASURED_CELL: &str = "-";
 
-/// A line of figures: all repetitions of a part in one direction.
-type FigureRow = [String; HEAD.len()];
+/// A line of figures with their marks: all repetitions of a part in one direction.
+type FigureRow = ([String; HEAD.len()], LegendMarks);
 
 /// Returns the table with its legend. Empty without figures. `plus_minus` stands before half an
 /// interval.
@@ -46,11 +46,13 @@ pub(super) fn table(result: &SuiteResult, plus_minus: &str) -> String {
     if rows.is_empty() {
         return String::new();
     }
-    let has_sync = rows.iter().any(|row| !row[HEAD.len() - 1].is_empty());
+    let has_sync = rows
+        .iter()
+        .any(|(cells, _)| !cells[HEAD.len() - 1].is_empty());
     let count = HEAD.len() - usize::from(!has_sync);
     // A figure stays on one line.
-    let unbroken = rows.iter().map(|row| {
-        let mut cells = row.clone();
+    let unbroken = rows.iter().map(|(cells, _)| {
+        let mut cells = cells.clone();
         keep_whole(&mut cells[RATE_COLUMN..]);
         cells
     });
@@ -72,8 +74,7 @@ pub(super) fn table(result: &SuiteResult, plus_minus: &str) -> String {
 
 /// Explains the signs that the rows hold.
 fn legends(rows: &[FigureRow]) -> Vec<&'static str> {
-    let figures = rows.iter().flat_map(|row| &row[RATE_COLUMN..]);
-    needed_legends(figures.map(String::as_str), UNSETTLED_LEGEND)
+    needed_legends(rows.iter().map(|(_, marks)| *marks), UNSETTLED_LEGEND)
 }
 
 /// Returns the table as Markdown. Empty without figures.
@@ -83,13 +84,14 @@ pub(super) fn markdown(result: &SuiteResult) -> String {
         return String::new();
     }
     let legends = markdown_legends(&legends(&rows));
-    markdown_table(&aligned_columns(&HEAD, LEFT_COLUMNS), rows) + &legends
+    let cells = rows.into_iter().map(|(cells, _)| cells);
+    markdown_table(&aligned_columns(&HEAD, LEFT_COLUMNS), cells) + &legends
 }
 
 /// Blanks between two columns: two if the table has room for them, else one.
 fn column_gap(rows: &[FigureRow], count: usize) -> u16 {
     let width = |index: usize| {
-        let cells = rows.iter().map(|row| row[index].chars().count());
+        let cells = rows.iter().map(|(cells, _)| cells[index].chars().count());
         cells.max().unwrap_or(0).max(HEAD[index].len())
     };
     let widths: usize = (0..count).map(width).sum();
@@ -120,14 +122,12 @@ fn rows_of(part: &ResultPart, all: &[MeasuredResult], plus_minus: &str) -> Vec<F
         let completion = Measure::ALL
             .into_iter()
             .find(|each| each.of_total() == Some(measure));
-        let side = side_of(subject, measure).or_else(|| side_of(subject, completion?));
-        side.map(|side| known_digits(side.value, half_width(&side), LATENCY_UNITS))
+        side_of(subject, measure).or_else(|| side_of(subject, completion?))
     };
     let sync = side_of(Subject::Sync, Measure::LatP99);
-    let sync = sync.map(|side| known_digits(side.value, half_width(&side), LATENCY_UNITS));
     let not_measured = || NOT_MEASURED_CELL.to_owned();
     let both = part.pattern.rw.ends_with("rw") || part.pattern.rw == "readwrite";
-    let bs = part.pattern.bs.parse::<u64>();
+    let bs = part.pattern.block_bytes();
     let bs = bs.map_or(part.pattern.bs.clone(), iosonde_study::sweep::size_name);
     let mut rows: Vec<FigureRow> = Vec::new();
     for subject in [Subject::Read, Subject::Write, Subject::Trim, Subject::Mixed] {
@@ -138,7 +138,17 @@ fn rows_of(part: &ResultPart, all: &[MeasuredResult], plus_minus: &str) -> Vec<F
         let mark = if iops.unsettled { UNSETTLED } else { "" };
         let bytes = side_of(subject, Measure::BytesPerS);
         let bandwidth = bytes.map(|bytes| bandwidth_of_rate(bytes.value, iops.value, half));
-        rows.push([
+        let [p50, p99] = [Measure::LatP50, Measure::LatP99].map(|each| latency(subject, each));
+        let sync = sync.as_ref().filter(|_| subject != Subject::Read);
+        // The bandwidth has the interval of the rate.
+        let mut figures = [Some(&iops), p50.as_ref(), p99.as_ref(), sync]
+            .into_iter()
+            .flatten();
+        let marks = LegendMarks {
+            is_unsettled: iops.unsettled,
+            lacks_interval: figures.any(|side| lacks_interval(side.value, half_width(side))),
+        };
+        let cells = [
             match rows.is_empty() {
                 true => part.name.clone(),
                 false => String::new(),
@@ -150,15 +160,17 @@ fn rows_of(part: &ResultPart, all: &[MeasuredResult], plus_minus: &str) -> Vec<F
             bs.clone(),
             with_interval(iops.value, half, RATE_UNITS, plus_minus) + mark,
             bandwidth.unwrap_or_else(not_measured),
-            latency(subject, Measure::LatP50).unwrap_or_else(not_measured),
-            latency(subject, Measure::LatP99).unwrap_or_else(not_measured),
-            match subject {
-                Subject::Read => String::new(),
-                _ => sync.clone().unwrap_or_default(),
-            },
-        ]);
+            p50.as_ref().map_or_else(not_measured, latency_cell),
+            p99.as_ref().map_or_else(not_measured, latency_cell),
+            sync.map_or_else(String::new, latency_cell),
+        ];
+        rows.push((cells, marks));
     }
     rows
+}
+
+fn latency_cell(side: &ComparedSide) -> String {
+    known_digits(side.value, half_width(side), LATENCY_UNITS)
 }
 
 /// Half the interval of a figure. `None` if the interval is not informative.
@@ -207,6 +219,7 @@ mod tests {
                 latency(Measure::LatP50, 302_400.0, Some(2000.0)),
                 latency(Measure::LatP99, 1_362_000.0, None),
             ],
+            role: Default::default(),
         };
         let step = StepResult {
             parts: vec![part],

@@ -3,6 +3,7 @@
 use crate::intervals;
 use crate::known_digits::{BANDWIDTH_UNITS, LATENCY_UNITS, RATE_UNITS, UnitLadder, with_interval};
 use iosonde_result::compare::informative_interval;
+use iosonde_result::words;
 use iosonde_suite::{FigureUnit, JudgedExpectation, JudgedFigure};
 
 /// Decimals of a ratio to an earlier value.
@@ -13,7 +14,11 @@ const RATIO_DECIMALS: usize = 3;
 #[must_use]
 pub fn evidence(judged: &JudgedExpectation, plus_minus: &str) -> String {
     match &judged.measured {
-        Some(measured) => format!("{}, {}", figure_text(measured, plus_minus), measured.claim),
+        Some(measured) => {
+            // The claim is stored in ASCII.
+            let claim = measured.claim.replace("+-", plus_minus);
+            format!("{}, {claim}", figure_text(measured, plus_minus))
+        }
         None => judged.evidence.clone(),
     }
 }
@@ -28,7 +33,8 @@ fn figure_text(measured: &JudgedFigure, plus_minus: &str) -> String {
         Some(FigureUnit::BytesPerSecond) => in_units(BANDWIDTH_UNITS),
         Some(FigureUnit::Nanoseconds) => in_units(LATENCY_UNITS),
         Some(FigureUnit::Depth) => in_decimals(0),
-        Some(FigureUnit::OfCommand) => in_decimals(decimals_of_command(value)),
+        // Only its command names the unit. The figure has three digits, as in other texts.
+        Some(FigureUnit::OfCommand) => in_decimals(words::decimals_of_three_digits(value)),
         None => format!("{} of the earlier value", in_decimals(RATIO_DECIMALS)),
     };
     match half {
@@ -44,13 +50,6 @@ fn one_sided(measured: &JudgedFigure) -> Option<String> {
     let [low, high] = [ends.0, ends.1].map(|end| FigureUnit::PerSecond.show(end));
     let is_end = measured.value <= ends.0 && low != high;
     is_end.then(|| format!("{low} ({low} to {high})"))
-}
-
-/// Decimals of a figure whose unit only its command names: three digits, as in other texts.
-fn decimals_of_command(value: f64) -> usize {
-    let text = FigureUnit::OfCommand.show(value);
-    text.split_once('.')
-        .map_or(0, |(_, decimals)| decimals.len())
 }
 
 /// A number and half its interval with the same decimals. Half the interval is rounded up so that
@@ -115,6 +114,16 @@ mod tests {
             ratio,
             "0.998 ±0.008 of the earlier value, expected >= 1.00k"
         );
+    }
+
+    #[test]
+    fn claim_beside_a_neighbour_has_the_sign_of_the_figure() {
+        let mut beside = judged(254.1, Some((253.7, 254.5)), Some(FigureUnit::PerSecond));
+        let claim = "expected >= 1.00k; 500 alone, 254 beside, 0.51 +-0.02 times";
+        beside.measured.as_mut().unwrap().claim = claim.to_owned();
+        let expected = "expected >= 1.00k; 500 alone, 254 beside, 0.51 ±0.02 times";
+        assert_eq!(evidence(&beside, "±"), format!("254 ±1, {expected}"));
+        assert_eq!(evidence(&beside, "+-"), format!("254 +-1, {claim}"));
     }
 
     #[test]

@@ -2,8 +2,8 @@
 //! the marks of predicted figures and of figures without an interval.
 
 use crate::known_digits::{
-    BANDWIDTH_UNITS, NamedUnit, UnitLadder, known_digits, known_digits_in_unit, longer_half,
-    predicted, unit_of_known_digits,
+    BANDWIDTH_UNITS, NamedUnit, UnitLadder, known_digits_in_unit, known_or_predicted_digits,
+    longer_half, unit_of_known_digits,
 };
 use iosonde_study::sweep::{CellBasis, SweepCell};
 
@@ -18,23 +18,21 @@ pub(crate) fn is_anything(cell: &SweepCell) -> bool {
 /// Formats the rate of a cell. `None`: it is not known.
 pub(crate) fn cell_rate(cell: &SweepCell, units: &UnitLadder) -> Option<String> {
     let iops = cell.iops.filter(|_| !is_anything(cell))?;
-    let text = known_digits(iops.mean, iops.error, units);
-    Some(marked(text, cell))
+    Some(figure_text(cell, iops.mean, iops.error, units))
 }
 
 /// Formats the bandwidth of a cell, with the relative error of its rate. `None`: it is not known.
 pub(crate) fn cell_bandwidth(cell: &SweepCell, units: &UnitLadder) -> Option<String> {
     let (bytes_per_s, half) = bandwidth_and_half(cell)?;
-    let text = known_digits(bytes_per_s, half, units);
-    Some(marked(text, cell))
+    Some(figure_text(cell, bytes_per_s, half, units))
 }
 
 /// Formats the bandwidth of a cell in the unit of its column, without the name of the unit. `None`:
 /// it is not known.
 pub(super) fn cell_bandwidth_in_unit(cell: &SweepCell, unit: NamedUnit) -> Option<String> {
     let (bytes_per_s, half) = bandwidth_and_half(cell)?;
-    let text = known_digits_in_unit(bytes_per_s, half, unit);
-    Some(marked(text, cell))
+    let is_predicted = cell.basis == CellBasis::Predicted;
+    Some(known_digits_in_unit(bytes_per_s, half, unit, is_predicted))
 }
 
 /// Unit of a column of bandwidths: that in which [`cell_bandwidth`] prints the largest of them.
@@ -62,8 +60,7 @@ fn bandwidth_and_half(cell: &SweepCell) -> Option<(f64, Option<f64>)> {
 /// Formats the mean latency of a cell. `None`: it is not known.
 pub(crate) fn cell_mean_latency(cell: &SweepCell, units: &UnitLadder) -> Option<String> {
     let ns = cell.mean_latency_ns.filter(|_| !is_anything(cell))?;
-    let text = known_digits(ns, cell.mean_latency_error_ns(), units);
-    Some(marked(text, cell))
+    Some(figure_text(cell, ns, cell.mean_latency_error_ns(), units))
 }
 
 /// Formats the percentiles 50 and 99 of a measured cell. `None`: too few I/Os were measured.
@@ -77,17 +74,18 @@ pub(crate) fn cell_percentiles(cell: &SweepCell, units: &UnitLadder) -> [Option<
     ];
     percentiles.map(|(ns, interval)| {
         let ns = ns?;
-        let text = known_digits(ns as f64, longer_half(ns, interval), units);
-        Some(marked(text, cell))
+        Some(figure_text(
+            cell,
+            ns as f64,
+            longer_half(ns, interval),
+            units,
+        ))
     })
 }
 
-/// Marks the text of a figure of a cell that is predicted.
-fn marked(text: String, cell: &SweepCell) -> String {
-    match cell.basis {
-        CellBasis::Predicted => predicted(&text),
-        CellBasis::Measured | CellBasis::Unknown => text,
-    }
+/// Formats a figure of a cell, with the mark of a predicted one.
+fn figure_text(cell: &SweepCell, value: f64, half: Option<f64>, units: &UnitLadder) -> String {
+    known_or_predicted_digits(value, half, units, cell.basis == CellBasis::Predicted)
 }
 
 #[cfg(test)]

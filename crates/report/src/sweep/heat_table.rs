@@ -3,7 +3,7 @@
 use super::cell_text::{bandwidth_unit, cell_bandwidth_in_unit, cell_rate, rate_header};
 use super::recommendation::{CellAddress, label};
 use crate::known_digits::{
-    APPROXIMATE_MARK, NamedUnit, PREDICTED_LEGEND, RATE_UNITS, is_approximate, is_predicted,
+    APPROXIMATE_MARK, NamedUnit, PREDICTED_LEGEND, RATE_UNITS, lacks_interval,
 };
 use crate::text_style::{TextRole, TextStyle};
 use crate::text_table::{self, wrapped};
@@ -22,6 +22,11 @@ const ROW_LABEL_COLUMNS: usize = 24;
 const HEADER_COLUMNS: usize = 16;
 /// Mark of a recommended cell.
 const RECOMMENDED: char = '*';
+
+/// Whether cells have the signs of recommended, unknown, predicted and approximate rates.
+type CellSigns = [bool; 4];
+/// A cell as text, with its signs.
+type DrawnCell = (String, CellSigns);
 
 /// A table: the cells that share the values of all other axes.
 struct HeatTable {
@@ -55,20 +60,22 @@ pub(super) fn lines(
 ) -> Vec<String> {
     let axes = HeatAxes::new(result);
     let mut lines = Vec::new();
+    let mut signs = CellSigns::default();
     let (mut shown, mut hidden) = (0, 0);
     for table in tables(result, &axes) {
         let drawn = DrawnTable::new(result, &table, &axes, recommended, style);
-        for part in drawn.parts(details) {
+        for (part, signs_of_part) in drawn.parts(details) {
             if shown < TABLES_MAX {
                 lines.push(String::new());
                 lines.extend(part);
+                signs = joined_signs(signs, signs_of_part);
                 shown += 1;
             } else {
                 hidden += 1;
             }
         }
     }
-    let legend = legend(&lines, style);
+    let legend = legend(signs, style);
     if hidden > 0 {
         let more = words::counted(hidden, "more table");
         lines.extend([String::new(), format!("{more}: {details}")]);
@@ -112,28 +119,25 @@ fn certainty(result: &SweepResult, style: TextStyle) -> Vec<String> {
     missing.into_iter().chain(known).collect()
 }
 
-/// Explains the shades and the signs that the lines hold.
-fn legend(lines: &[String], style: TextStyle) -> Vec<String> {
+fn joined_signs(one: CellSigns, other: CellSigns) -> CellSigns {
+    std::array::from_fn(|index| one[index] || other[index])
+}
+
+/// Explains the shades, and these signs of cells.
+fn legend(signs: CellSigns, style: TextStyle) -> Vec<String> {
     let [lowest, low, middle, high, highest] = style.shades();
     let shades = format!(
         "{highest} 97 % of the table's highest rate or more, {high} 75 %, {middle} 50 %, \
          {low} 25 %, {lowest} less"
     );
-    let has = |sign: char| lines.iter().any(|line| line.contains(sign));
-    let words = || lines.iter().flat_map(|line| line.split_whitespace());
-    // The code of a colour may precede a figure.
-    let has_predictions = words()
-        .filter_map(|word| Some(&word[word.find('(')?..]))
-        .any(is_predicted);
     let approximate = format!("{APPROXIMATE_MARK} measured without an interval");
-    let signs = [
-        (has(RECOMMENDED), "* recommended"),
-        (words().any(|word| word == "-"), "- not known"),
-        (has_predictions, PREDICTED_LEGEND),
-        (has(APPROXIMATE_MARK), approximate.as_str()),
+    let texts = [
+        "* recommended",
+        "- not known",
+        PREDICTED_LEGEND,
+        approximate.as_str(),
     ];
-    let signs: Vec<&str> = signs
-        .into_iter()
+    let signs: Vec<&str> = (signs.into_iter().zip(texts))
         .filter_map(|(is_used, text)| is_used.then_some(text))
         .collect();
     let signs = Some(signs.join("; ")).filter(|text| !text.is_empty());
@@ -233,8 +237,9 @@ fn position_of(labels: &mut Vec<String>, label: String) -> usize {
 struct CellFigure {
     rate: f64,
     text: String,
-    /// Whether the figure is predicted or has no interval.
-    is_unsure: bool,
+    is_predicted: bool,
+    /// Whether the figure was measured without an interval.
+    is_approximate: bool,
 }
 
 impl CellFigure {
@@ -245,10 +250,16 @@ impl CellFigure {
             Some(unit) => (cell.bytes_per_s?, cell_bandwidth_in_unit(cell, unit)?),
             None => (cell.iops?.mean, cell_rate(cell, RATE_UNITS)?),
         };
+        // The bandwidth has the interval of the rate.
+        let lacks_interval = cell
+            .iops
+            .is_some_and(|iops| lacks_interval(iops.mean, iops.error));
+        let is_predicted = cell.basis == CellBasis::Predicted;
         Some(CellFigure {
             rate,
-            is_unsure: is_approximate(&text) || is_predicted(&text),
             text,
+            is_predicted,
+            is_approximate: lacks_interval && !is_predicted,
         })
     }
 }
@@ -265,7 +276,7 @@ struct DrawnTable {
     /// Labels of the rows below the name of their axis, all of the same width.
     labels: Vec<String>,
     /// Each column: its header, then its cells.
-    columns: Vec<Vec<String>>,
+    columns: Vec<Vec<DrawnCell>>,
     /// Width of each column without colours.
     width: usize,
 }
@@ -299,21 +310,27 @@ impl DrawnTable {
         };
         let widest = headers.iter().map(|header| header.chars().count()).max();
         let width = widest.unwrap_or(0).max(digits + " ██".chars().count());
-        let empty = vec![" ".repeat(width + 1); table.rows.len()];
-        let mut columns: Vec<Vec<String>> = headers
+        let without_signs = |text: String| (text, CellSigns::default());
+        let empty = vec![without_signs(" ".repeat(width + 1)); table.rows.len()];
+        let mut columns: Vec<Vec<DrawnCell>> = headers
             .iter()
             .map(|header| {
-                let header = std::iter::once(format!("{header:>width$} "));
+                let header = std::iter::once(without_signs(format!("{header:>width$} ")));
                 header.chain(empty.iter().cloned()).collect()
             })
             .collect();
         for (cell, figure) in &figures {
-            let mark = match recommended.contains(&cell.address) {
-                true => RECOMMENDED,
-                false => ' ',
-            };
-            let text = painted(figure.as_ref(), highest, width, style);
-            columns[cell.column][cell.row + 1] = format!("{text}{mark}");
+            let is_recommended = recommended.contains(&cell.address);
+            let mark = if is_recommended { RECOMMENDED } else { ' ' };
+            let figure = figure.as_ref();
+            let signs = [
+                is_recommended,
+                figure.is_none(),
+                figure.is_some_and(|figure| figure.is_predicted),
+                figure.is_some_and(|figure| figure.is_approximate),
+            ];
+            let text = painted(figure, highest, width, style);
+            columns[cell.column][cell.row + 1] = (format!("{text}{mark}"), signs);
         }
         let has_unit_in_title = axes.column.is_some();
         DrawnTable {
@@ -331,8 +348,9 @@ impl DrawnTable {
         }
     }
 
-    /// Returns the tables that show all columns, each at most as wide as the terminal.
-    fn parts(&self, details: &str) -> Vec<Vec<String>> {
+    /// Returns the lines of the tables that show all columns, each at most as wide as the terminal,
+    /// with the signs of their cells.
+    fn parts(&self, details: &str) -> Vec<(Vec<String>, CellSigns)> {
         let used = self.labels.first().map_or(0, |label| label.chars().count());
         // A column has a blank before it and a mark after it.
         let room = text_table::wide_columns().saturating_sub(used);
@@ -341,22 +359,24 @@ impl DrawnTable {
         parts.map(|columns| self.part(columns, details)).collect()
     }
 
-    fn part(&self, columns: &[Vec<String>], details: &str) -> Vec<String> {
+    fn part(&self, columns: &[Vec<DrawnCell>], details: &str) -> (Vec<String>, CellSigns) {
         let title = Some(self.title.clone()).filter(|title| !title.is_empty());
         let mut lines: Vec<String> = title.into_iter().collect();
+        let mut signs = CellSigns::default();
         for (row, label) in self.labels.iter().enumerate().take(ROWS_MAX + 1) {
-            let cells: String = columns
-                .iter()
-                .map(|column| format!(" {}", column[row]))
-                .collect();
-            lines.push(format!("{label}{cells}").trim_end().to_owned());
+            let mut line = label.clone();
+            for (text, signs_of_cell) in columns.iter().map(|column| &column[row]) {
+                line.push_str(&format!(" {text}"));
+                signs = joined_signs(signs, *signs_of_cell);
+            }
+            lines.push(line.trim_end().to_owned());
         }
         let hidden = self.labels.len().saturating_sub(ROWS_MAX + 1);
         if hidden > 0 {
             let more = words::counted(hidden, "more row");
             lines.push(format!("{more}: {details}"));
         }
-        lines
+        (lines, signs)
     }
 }
 
@@ -369,7 +389,8 @@ fn painted(figure: Option<&CellFigure>, highest: f64, width: usize, style: TextS
     let shades = style.shades()[level].to_string().repeat(2);
     let text = format!("{} {shades}", figure.text);
     let blanks = " ".repeat(width - text.chars().count());
-    let text = match (figure.is_unsure, level == SHADE_SHARES.len()) {
+    let is_unsure = figure.is_predicted || figure.is_approximate;
+    let text = match (is_unsure, level == SHADE_SHARES.len()) {
         (true, _) => style.paint(TextRole::Unsure, &text),
         (false, true) => style.paint(TextRole::Good, &text),
         (false, false) => text,
@@ -388,79 +409,4 @@ fn labels(axis: &str, rows: &[String]) -> Vec<String> {
 }
 
 #[cfg(test)]
-mod tests {
-    use super::super::tests::{measured, options};
-    use super::*;
-    use iosonde_study::sweep::SweepOptions;
-
-    #[test]
-    fn certainty_counts_measured_rates_without_interval() {
-        let every = SweepOptions {
-            exhaustive: true,
-            ..options()
-        };
-        let mut result = measured("net-iops-cap", &[("iodepth", "1,2,4")], &every);
-        let mut set = |errors: [Option<f64>; 3]| {
-            for (cell, share) in result.curves[0].cells.iter_mut().zip(errors) {
-                let iops = cell.iops.as_mut().unwrap();
-                iops.error = share.map(|share| share * iops.mean);
-            }
-            certainty(&result, TextStyle::PLAIN)
-        };
-        let known = "Measured rates are known to +-2 % or better (95 % intervals).";
-        assert_eq!(set([Some(0.015), Some(0.01), Some(0.01)]), [known]);
-        let others = "The other measured rates are known to +-2 % or better (95 % intervals).";
-        let one = "1 measured rate has no interval.";
-        assert_eq!(set([None, Some(0.015), Some(0.01)]), [one, others]);
-        let infinite = set([Some(f64::INFINITY), None, None]);
-        assert_eq!(infinite, ["3 measured rates have no interval."]);
-        let wide = "The intervals of some measured rates are wider than 100 %.";
-        assert_eq!(set([None, Some(1.5), Some(0.01)]), [one, wide]);
-    }
-
-    #[test]
-    fn shades_rise_with_the_rate() {
-        let levels: Vec<usize> = (0..=1000u32)
-            .map(|rate| shade(f64::from(rate), 1000.0))
-            .collect();
-        assert!(levels.is_sorted());
-        assert_eq!((levels[0], levels[249], levels[250]), (0, 0, 1));
-        assert_eq!((levels[969], levels[970], levels[1000]), (3, 4, 4));
-        assert_eq!(shade(0.0, 0.0), 0);
-    }
-
-    #[test]
-    fn long_label_keeps_its_end() {
-        let path = format!("/mnt/{}/data", "x".repeat(100));
-        let short = label(&path, 24);
-        assert_eq!(short.chars().count(), 24);
-        assert!(short.starts_with("...") && short.ends_with("/data"));
-        assert_eq!(label("/data", 24), "/data");
-        assert!(!label("a\u{1b}[31m", 24).contains('\u{1b}'));
-    }
-
-    #[test]
-    fn columns_beyond_80_make_another_table() {
-        let column = |name: usize| vec![format!("{name:>12} "); 3];
-        let table = DrawnTable {
-            title: "title".to_owned(),
-            labels: vec![
-                "iodepth".to_owned(),
-                "      1".to_owned(),
-                "      2".to_owned(),
-            ],
-            columns: (0..9).map(column).collect(),
-            width: 12,
-        };
-        let parts = table.parts("--details");
-        assert_eq!(parts.len(), 2);
-        let lines = || parts.iter().flatten();
-        assert!(lines().all(|line| line.chars().count() <= 80));
-        let shown = |name: usize| {
-            lines()
-                .filter(|line| line.contains(&format!(" {name}")))
-                .count()
-        };
-        assert_eq!(shown(8), 3);
-    }
-}
+mod tests;

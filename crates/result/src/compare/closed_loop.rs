@@ -227,6 +227,7 @@ mod tests {
                 figure(Measure::Iops, iops, shares[0]),
                 figure(Measure::LatMean, mean_ns, shares[1]),
             ],
+            role: Default::default(),
         };
         [MeasuredResult {
             name: "one".into(),

@@ -200,6 +200,7 @@ mod tests {
                 bounds: Some(bounds),
                 settled: None,
             }],
+            role: Default::default(),
         }
     }
 

@@ -14,6 +14,9 @@ pub struct ResultPart {
     pub pattern: IoPattern,
     /// Measured figures.
     pub figures: Vec<Figure>,
+    /// Place of the part in a run with a neighbour. Documents of older versions do not have it.
+    #[serde(default, skip_serializing_if = "PartRole::is_alone")]
+    pub role: PartRole,
 }
 
 impl ResultPart {
@@ -21,6 +24,54 @@ impl ResultPart {
     pub fn figure(&self, subject: Subject, measure: Measure) -> Option<&Figure> {
         let is_it = |figure: &&Figure| figure.subject == subject && figure.measure == measure;
         self.figures.iter().find(is_it)
+    }
+}
+
+/// Place of a part in a run with a neighbour.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[cfg_attr(test, derive(strum::VariantArray))]
+#[serde(rename_all = "snake_case")]
+pub enum PartRole {
+    /// Measured without a neighbour, as far as is known.
+    #[default]
+    Alone,
+    /// Jobs that ran beside a neighbour.
+    #[serde(rename = "beside")]
+    BesideNeighbour,
+    /// The neighbour.
+    Neighbour,
+}
+
+impl PartRole {
+    /// All roles.
+    pub const ALL: [PartRole; 3] = [
+        PartRole::Alone,
+        PartRole::BesideNeighbour,
+        PartRole::Neighbour,
+    ];
+
+    /// Returns the name in files, as in JSON.
+    #[must_use]
+    pub fn name(self) -> &'static str {
+        match self {
+            PartRole::Alone => "alone",
+            PartRole::BesideNeighbour => "beside",
+            PartRole::Neighbour => "neighbour",
+        }
+    }
+
+    /// Whether no neighbour is known.
+    pub(super) fn is_alone(&self) -> bool {
+        *self == PartRole::Alone
+    }
+}
+
+impl FromStr for PartRole {
+    type Err = ();
+
+    fn from_str(name: &str) -> Result<PartRole, ()> {
+        let found = PartRole::ALL.into_iter().find(|each| each.name() == name);
+        found.ok_or(())
     }
 }
 
@@ -35,6 +86,14 @@ pub struct IoPattern {
     pub iodepth: u32,
     /// Number of clones.
     pub numjobs: u32,
+}
+
+impl IoPattern {
+    /// Returns the block size. `None`: it is a range or that of a trace.
+    #[must_use]
+    pub fn block_bytes(&self) -> Option<u64> {
+        self.bs.parse().ok()
+    }
 }
 
 impl fmt::Display for IoPattern {
@@ -348,8 +407,30 @@ mod tests {
     use strum::VariantArray;
 
     #[test]
-    fn subjects_and_measures_are_all_listed() {
+    fn subjects_measures_and_roles_are_all_listed() {
         assert_eq!(Subject::ALL, Subject::VARIANTS);
         assert_eq!(Measure::ALL, Measure::VARIANTS);
+        assert_eq!(PartRole::ALL, PartRole::VARIANTS);
+    }
+
+    #[test]
+    fn role_in_json_has_the_name_of_tables() {
+        for role in PartRole::ALL {
+            let json = serde_json::to_value(role).unwrap();
+            assert_eq!(json, role.name());
+            assert_eq!(role.name().parse::<PartRole>(), Ok(role));
+        }
+    }
+
+    #[test]
+    fn part_without_role_is_read_as_alone() {
+        let pattern = r#"{"rw":"read","bs":"4096","iodepth":1,"numjobs":1}"#;
+        let old = format!(r#"{{"name":"wal","pattern":{pattern},"figures":[]}}"#);
+        let mut part: ResultPart = serde_json::from_str(&old).unwrap();
+        assert_eq!(part.role, PartRole::Alone);
+        assert_eq!(serde_json::to_string(&part).unwrap(), old);
+        part.role = PartRole::Neighbour;
+        let json = serde_json::to_value(&part).unwrap();
+        assert_eq!(json["role"], "neighbour");
     }
 }

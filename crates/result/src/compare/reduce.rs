@@ -3,7 +3,7 @@
 use super::confidence_interval::{
     EachHistogram, bounds_of_mean, bounds_of_percentile, bounds_of_rates, bounds_of_samples,
 };
-use super::figure::{Figure, IoPattern, Measure, ResultPart, Subject};
+use super::figure::{Figure, IoPattern, Measure, PartRole, ResultPart, Subject};
 use crate::histogram::Histogram;
 use crate::interval::{Interval, IntervalCounts, Intervals};
 use crate::littles_law::SlotTime;
@@ -12,7 +12,6 @@ use crate::series_statistics::{FEWEST_SAMPLES, is_rate_steady};
 use crate::stats::{LatencyStats, Moments};
 use iosonde_job::plan::{BlockSize, Direction, Job, PerDirection, UnifiedReporting};
 use std::borrow::Cow;
-use std::collections::BTreeSet;
 
 /// Returns the parts of a run: one per job name within a reporting group, in plan order. Jobs with
 /// `stats=0` and jobs that moved no data are left out.
@@ -20,7 +19,8 @@ use std::collections::BTreeSet;
 /// The intervals of a run are sums over all workers. They are used for a part if no other part ran
 /// at the same time. Otherwise the uncertainty of the part comes from the moments of its samples.
 ///
-/// The names of parts that ran beside a neighbour say so, and the neighbour is a part of its own.
+/// The roles and the names of parts that ran beside a neighbour say so, and the neighbour is a part
+/// of its own.
 pub fn parts(result: &RunResult) -> Vec<ResultPart> {
     let mut members: Vec<(u32, &str, Vec<&WorkerResult>)> = Vec::new();
     for worker in &result.workers {
@@ -52,26 +52,17 @@ pub fn parts(result: &RunResult) -> Vec<ResultPart> {
     parts
 }
 
-/// End of the names of parts that were measured beside a neighbour.
-const BESIDE: &str = " beside";
-
 /// Returns the name of a part that was measured beside a neighbour.
 pub fn name_beside(part: &str) -> String {
-    format!("{part}{BESIDE}")
+    format!("{part} beside")
 }
 
 /// Leaves out the parts of neighbours. Of the others, returns those that were measured alone, or
 /// all if there are none.
 #[must_use]
 pub fn without_neighbours(parts: &[ResultPart]) -> Vec<&ResultPart> {
-    let names = parts.iter().map(|part| part.name.as_str());
-    let beside: BTreeSet<&str> = names.filter_map(|name| name.strip_suffix(BESIDE)).collect();
-    let is_neighbour = |part: &ResultPart| {
-        let found = part.name.split_once(" of ");
-        found.is_some_and(|(_, of)| beside.contains(of))
-    };
-    let own = parts.iter().filter(|part| !is_neighbour(part));
-    let (alone, others): (Vec<_>, Vec<_>) = own.partition(|part| !part.name.ends_with(BESIDE));
+    let own = parts.iter().filter(|part| part.role != PartRole::Neighbour);
+    let (alone, others): (Vec<_>, Vec<_>) = own.partition(|part| part.role.is_alone());
     if alone.is_empty() { others } else { alone }
 }
 
@@ -85,6 +76,7 @@ fn add_neighbour(result: &RunResult, longest_ns: u64, parts: &mut Vec<ResultPart
         .map_or(String::new(), |part| part.name.clone());
     for part in parts.iter_mut() {
         part.name = name_beside(&part.name);
+        part.role = PartRole::BesideNeighbour;
     }
     let workers: Vec<&WorkerResult> = result.neighbours.iter().collect();
     if workers.is_empty() {
@@ -97,6 +89,7 @@ fn add_neighbour(result: &RunResult, longest_ns: u64, parts: &mut Vec<ResultPart
     };
     let mut own = result_part(result, &workers, &intervals);
     own.name = format!("{} of {of}", job.name);
+    own.role = PartRole::Neighbour;
     parts.extend(Some(own).filter(|own| !own.figures.is_empty()));
 }
 
@@ -242,6 +235,7 @@ fn result_part(
         name: job.name.clone(),
         pattern: pattern(job),
         figures,
+        role: PartRole::Alone,
     }
 }
 

@@ -42,6 +42,7 @@ fn part(name: &str, figures: Vec<Figure>) -> ResultPart {
             numjobs: 1,
         },
         figures,
+        role: Default::default(),
     }
 }
 

@@ -5,8 +5,8 @@
 //! one counts), `nan` and `inf`, and the `client_stats` of a server's clients.
 
 use crate::compare::{
-    Bounds, Figure, IoPattern, Measure, ResultPart, Subject, bounds_of_samples, has_enough_samples,
-    number_equal_names,
+    Bounds, Figure, IoPattern, Measure, PartRole, ResultPart, Subject, bounds_of_samples,
+    has_enough_samples, number_equal_names,
 };
 use crate::littles_law::SlotTime;
 use crate::stats::Moments;
@@ -289,6 +289,7 @@ fn imported_part(jobs: &[&ImportedJob<'_>]) -> ResultPart {
         name: jobs[0].name.to_owned(),
         pattern: jobs[0].pattern(),
         figures,
+        role: PartRole::Alone,
     }
 }
 

@@ -4,7 +4,8 @@ use super::csi_result::CsiResult;
 use super::service_summary::ServiceSummary;
 use crate::lifecycle::StageFigure;
 use iosonde_result::compare::{
-    Bounds, Figure, IntervalBasis, IoPattern, Measure, ResultPart, Subject, informative_interval,
+    Bounds, Figure, IntervalBasis, IoPattern, Measure, PartRole, ResultPart, Subject,
+    informative_interval,
 };
 use iosonde_result::words;
 
@@ -76,5 +77,6 @@ fn result_part(
             numjobs: 1,
         },
         figures: figures.into_iter().map(figure).collect(),
+        role: PartRole::Alone,
     }
 }

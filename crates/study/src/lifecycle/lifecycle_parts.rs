@@ -3,7 +3,8 @@
 use super::lifecycle_result::{LifecycleGroup, LifecycleResult};
 use super::stage_summary::{StageFigure, StageSummary};
 use iosonde_result::compare::{
-    Bounds, Figure, IntervalBasis, IoPattern, Measure, ResultPart, Subject, informative_interval,
+    Bounds, Figure, IntervalBasis, IoPattern, Measure, PartRole, ResultPart, Subject,
+    informative_interval,
 };
 
 /// Returns one part for each stage of each group. Names have the class if there are several.
@@ -63,5 +64,6 @@ fn stage_part(group: &LifecycleGroup, stage: &StageSummary, several: bool) -> Re
             numjobs: 1,
         },
         figures: figures.collect(),
+        role: PartRole::Alone,
     }
 }

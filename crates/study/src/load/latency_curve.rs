@@ -8,7 +8,7 @@ use crate::figures::load_measurement::LoadMeasurement;
 use crate::words;
 use iosonde_job::plan::Direction;
 use iosonde_result::compare::{
-    Bounds, Figure, IntervalBasis, IoPattern, Measure, ResultPart, Subject,
+    Bounds, Figure, IntervalBasis, IoPattern, Measure, PartRole, ResultPart, Subject,
 };
 
 /// Largest relative difference of equal rates: each thread offers a whole number of I/Os.
@@ -71,6 +71,7 @@ impl LatencyCurve {
                 name: format!("at {} IOPS", words::iops_text(*rate)),
                 pattern: self.pattern.clone(),
                 figures,
+                role: PartRole::Alone,
             });
         }
         (parts, drawn)
@@ -180,6 +181,7 @@ fn alone(result: &LoadResult, pattern: &IoPattern) -> Vec<ResultPart> {
             bounds,
             settled: None,
         }],
+        role: PartRole::Alone,
     };
     let capacity = result.capacity_iops.filter(|iops| *iops > 0.0);
     let capacity = capacity.map(|iops| part("capacity in closed loop".to_owned(), iops, None));

@@ -3,7 +3,7 @@
 use super::probe_result::ProbeResult;
 use crate::probe_phase::ProbePhase;
 use iosonde_result::compare::{
-    Bounds, Figure, IntervalBasis, IoPattern, Measure, ResultPart, Subject, name_beside,
+    Bounds, Figure, IntervalBasis, IoPattern, Measure, PartRole, ResultPart, Subject, name_beside,
 };
 
 /// Degrees of freedom assumed where a result gives the width of an interval, but not its samples.
@@ -42,17 +42,23 @@ pub fn maximum_rate_parts(result: &ProbeResult, phases: &[ResultPart]) -> Vec<Re
             // A maximum has no single depth, so its pattern matches other maxima only.
             pattern: IoPattern::default(),
             figures: vec![Figure { bounds, ..iops }],
+            role: phase.map_or(PartRole::Alone, |part| part.role),
         })
     });
     parts.collect()
 }
 
-/// Suffix of the part name of a phase's maximum, after the key of the phase.
-pub const MOST_SUFFIX: &str = "_most";
-
 /// The part name of a phase's maximum.
 pub fn most_of(phase: ProbePhase) -> String {
-    format!("{}{MOST_SUFFIX}", phase.key())
+    format!("{}_most", phase.key())
+}
+
+/// The phase whose rate or maximum has this part name. `None`: there is none.
+#[must_use]
+pub fn phase_of_part(name: &str) -> Option<ProbePhase> {
+    let mut measured = ProbePhase::MEASURED.into_iter();
+    let of_maximum = || measured.find(|phase| most_of(*phase) == name);
+    ProbePhase::from_key(name).or_else(of_maximum)
 }
 
 /// A comparable figure from a value and its interval; `None` if the value is 0.
@@ -77,4 +83,18 @@ pub(crate) fn figure(
         bounds,
         settled: None,
     })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn phase_of_part_is_found_by_rate_and_maximum() {
+        for phase in ProbePhase::MEASURED {
+            assert_eq!(phase_of_part(phase.key()), Some(phase));
+            assert_eq!(phase_of_part(&most_of(phase)), Some(phase));
+        }
+        assert_eq!(phase_of_part("read_most"), None);
+    }
 }

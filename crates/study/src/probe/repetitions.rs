@@ -4,7 +4,8 @@ use super::probe_result::ProbeResult;
 use crate::figures::phase_figure::PhaseFigure;
 use crate::probe_phase::ProbePhase;
 use iosonde_result::compare::{
-    ComparedSide, Figure, IoPattern, Measure, MeasuredResult, ResultPart, Subject, figure_of,
+    ComparedSide, Figure, IoPattern, Measure, MeasuredResult, PartRole, ResultPart, Subject,
+    figure_of,
 };
 use iosonde_result::run::{Verdict, VerdictKind};
 use schemars::JsonSchema;
@@ -200,6 +201,7 @@ fn mean_between_runs(rates: &[RunRate]) -> Option<ComparedSide> {
                 bounds: None,
                 settled: None,
             }],
+            role: PartRole::Alone,
         }],
     };
     let results: Vec<MeasuredResult> = rates.iter().map(one).collect();

@@ -4,7 +4,9 @@ use super::axis::{JOB, TARGET};
 use super::curve_result::{CellBasis, CurveResult, SweepCell};
 use super::sweep_result::SweepResult;
 use crate::probe::compared_figure as figure;
-use iosonde_result::compare::{self, Bounds, Figure, IoPattern, Measure, ResultPart, Subject};
+use iosonde_result::compare::{
+    self, Bounds, Figure, IoPattern, Measure, PartRole, ResultPart, Subject,
+};
 
 /// One part of a sweep: a curve's maximum or a cell.
 #[derive(Debug, Clone, PartialEq)]
@@ -87,6 +89,7 @@ fn curve_part(name: String, curve: &CurveResult, iodepth: u32, figures: Vec<Figu
             numjobs: curve.numjobs,
         },
         figures,
+        role: PartRole::Alone,
     }
 }
 

@@ -4,8 +4,8 @@ use super::figure::PivotFigure;
 use iosonde_history::StudySummary;
 use iosonde_report::format::PivotOf;
 use iosonde_result::compare::{
-    Bounds, ComparedSide, Figure, IoPattern, Measure, MeasuredResult as OneResult, ResultPart,
-    Subject, figure_of,
+    Bounds, ComparedSide, Figure, IoPattern, Measure, MeasuredResult as OneResult, PartRole,
+    ResultPart, Subject, figure_of,
 };
 use iosonde_suite::FigureQuantity;
 use std::collections::BTreeSet;
@@ -73,6 +73,7 @@ fn geometric_mean(results: &[(&StudySummary, PivotFigure)]) -> Option<ComparedSi
                 bounds: measured.bounds,
                 settled: None,
             }],
+            role: PartRole::Alone,
         }],
     };
     let results: Vec<OneResult> = results.iter().map(one).collect();

@@ -248,7 +248,7 @@ fn of_parts<'a>(
             value: figure.value,
             bounds: figure.bounds,
             rw: part.pattern.rw.clone(),
-            block_bytes: part.pattern.bs.parse().ok(),
+            block_bytes: part.pattern.block_bytes(),
         }))
 }
 
@@ -396,6 +396,7 @@ pub(super) mod tests {
                 bounds: None,
                 settled: None,
             }],
+            role: Default::default(),
         };
         let of = |repetition, interrupted, failure: Option<&str>, iops| StepResult {
             parts: vec![part(iops)],

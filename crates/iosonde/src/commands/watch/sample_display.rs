@@ -132,7 +132,7 @@ impl Show {
 
     /// One row for all devices. A file has the head once.
     fn total_row(&mut self, time: &str, sample: &WatchSample, width: Option<usize>) -> String {
-        let text = table(time, &self.devices(sample, false), width);
+        let [head, row] = table_parts(time, &self.devices(sample, false), width);
         let is_head_due = !self.begun || (width.is_some() && self.rows >= ROWS_PER_HEAD);
         let before = match self.begun {
             true => String::new(),
@@ -141,11 +141,10 @@ impl Show {
         self.begun = true;
         if is_head_due {
             self.rows = 1;
-            return before + &text;
+            return before + &head + &row;
         }
         self.rows += 1;
-        let row = text.split_once('\n').map_or("", |(_, row)| row);
-        row.to_owned()
+        row
     }
 
     /// The table of the devices in the chosen order.
@@ -294,6 +293,11 @@ fn kept_columns(columns: &[(&'static str, usize)], room: usize) -> Vec<usize> {
 
 /// A table as sar prints it, narrower if the terminal is.
 fn table(time: &str, of: &FigureTable, width: Option<usize>) -> String {
+    table_parts(time, of, width).concat()
+}
+
+/// The head and the rows of a table.
+fn table_parts(time: &str, of: &FigureTable, width: Option<usize>) -> [String; 2] {
     let (_, each) = SAR_WIDTHS;
     let fitted = width.and_then(|width| fitted(of, width));
     let is_wide = fitted.is_none();
@@ -320,13 +324,14 @@ fn table(time: &str, of: &FigureTable, width: Option<usize>) -> String {
         text + "\n"
     };
     let heads = of.columns.iter().map(|(name, _)| (*name).to_owned());
-    let mut text = row(of.title, heads.collect());
+    let head = row(of.title, heads.collect());
+    let mut rows = String::new();
     for (name, figures) in &of.rows {
         let cells = figures.iter().zip(&widths);
         let cells = cells.map(|(figure, width)| fitting(*figure, width.saturating_sub(1)));
-        text.push_str(&row(name, cells.collect()));
+        rows.push_str(&row(name, cells.collect()));
     }
-    text
+    [head, rows]
 }
 
 /// Two decimals, or fewer if the column is narrow. A figure that is not counted is `-`.

@@ -131,9 +131,14 @@ impl Screen {
     }
 
     /// Remaining time of all steps, and of the runs that follow.
-    pub(super) fn left(&self) -> TimeRange {
+    fn left(&self) -> TimeRange {
+        self.left_in_run() + self.following
+    }
+
+    /// Remaining time of all steps.
+    pub(super) fn left_in_run(&self) -> TimeRange {
         let left = self.steps.iter().map(ScreenStep::left);
-        left.fold(self.following, |sum, each| sum + each)
+        left.fold(TimeRange::default(), |sum, each| sum + each)
     }
 
     /// Time of the runs that follow.
@@ -154,12 +159,12 @@ impl Screen {
         }
     }
 
-    /// The current step: its title, its rate and its interval or details. `None` before the first.
+    /// The current step: its title without a depth, its rate and its interval or details. `None`
+    /// before the first.
     pub(super) fn current(&self) -> Option<(String, &str, &str)> {
         let step = self.steps.get(self.current)?;
         let Shown { rate, known, .. } = &step.shown;
-        let title = step.title().trim_start().to_owned();
-        Some((title, rate.as_str(), known.as_str()))
+        Some((step.short_title(), rate.as_str(), known.as_str()))
     }
 
     /// Current activity, the most important part first.
@@ -192,9 +197,18 @@ impl ScreenStep {
 
     fn title(&self) -> String {
         match (self.phase, self.search) {
-            (_, true) => "  finding the best depth".to_owned(),
-            (ProbePhase::Layout, _) => "writing the working file".to_owned(),
+            (_, true) => format!("  {}", self.short_title()),
+            (ProbePhase::Layout, _) => self.short_title(),
             (phase, _) => row::planned(phase),
+        }
+    }
+
+    /// The title without indent and depth.
+    fn short_title(&self) -> String {
+        match (self.phase, self.search) {
+            (_, true) => "finding the best depth".to_owned(),
+            (ProbePhase::Layout, _) => "writing the working file".to_owned(),
+            (phase, _) => row::planned_without_depth(phase),
         }
     }
 

@@ -26,15 +26,25 @@ struct TargetRows {
 #[derive(Debug, Clone, Default, PartialEq)]
 struct TargetProgress {
     name: String,
+    /// Title of the step without its depth.
     step: String,
     rate: String,
     known: String,
-    /// Time left, and the time at the announcement, both with the runs that follow. `None` before
-    /// the announcement.
-    times: Option<(TimeRange, TimeRange)>,
+    /// `None` before the announcement.
+    times: Option<TargetTimes>,
+    has_failed: bool,
+    figures: Vec<TargetFigure>,
+}
+
+/// Times of one target.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+struct TargetTimes {
+    /// Time left in this run.
+    left: TimeRange,
+    /// Time of this run at its announcement.
+    whole: TimeRange,
     /// Time of the runs that follow.
     following: TimeRange,
-    figures: Vec<TargetFigure>,
 }
 
 /// Mean rate of a phase, and half its interval.
@@ -55,9 +65,19 @@ impl TargetFigure {
 
 impl TargetProgress {
     fn complete(&mut self) {
-        let whole = self.times.map_or(TimeRange::default(), |(_, whole)| whole);
-        self.times = Some((self.following, whole));
+        if self.has_failed {
+            return;
+        }
+        self.times = Some(TargetTimes {
+            left: TimeRange::default(),
+            ..self.times.unwrap_or_default()
+        });
         self.step = "done".to_owned();
+    }
+
+    fn fail(&mut self) {
+        self.has_failed = true;
+        self.step = "failed".to_owned();
     }
 }
 
@@ -90,9 +110,12 @@ impl TargetsView {
             (row.step, row.rate) = (step, rate.to_owned());
             known.clone_into(&mut row.known);
         }
-        let left = screen.left();
-        row.times = Some((left, row.times.map_or(left, |(_, whole)| whole)));
-        row.following = screen.following();
+        let left = screen.left_in_run();
+        row.times = Some(TargetTimes {
+            left,
+            whole: row.times.map_or(left, |times| times.whole),
+            following: screen.following(),
+        });
         let now = screen.activity();
         view.redraw(is_news, |room| {
             lines((title.as_str(), rows.as_slice()), index, now, room.columns)
@@ -110,11 +133,27 @@ impl TargetsView {
         }
     }
 
-    /// Records that the target `index` is complete in this run.
+    /// Records that the target `index` has failed. No run follows this one.
+    pub(super) fn fail(&self, index: usize) {
+        if let Some(row) = self.targets().rows.get_mut(index) {
+            row.fail();
+        }
+    }
+
+    /// Records that the target `index` is complete in this run, unless it has failed.
     pub(super) fn complete(&self, index: usize) {
         if let Some(row) = self.targets().rows.get_mut(index) {
             row.complete();
         }
+    }
+
+    /// Whether the target `index` is shown as failed.
+    #[cfg(test)]
+    pub(crate) fn has_failed(&self, index: usize) -> bool {
+        self.targets()
+            .rows
+            .get(index)
+            .is_some_and(|row| row.has_failed)
     }
 
     /// Removes the view.
@@ -130,19 +169,11 @@ fn lines(
     now: &[String],
     columns: usize,
 ) -> ViewLines {
-    let announced = rows.iter().find_map(|row| row.times);
-    // A target that has not begun takes as long as the others.
-    let usual = announced.map_or(TimeRange::default(), |(_, whole)| whole);
-    let left = rows
-        .iter()
-        .map(|row| row.times.map_or(usual, |(left, _)| left));
-    let left = left.fold(TimeRange::default(), |sum, each| sum + each);
-    let head = head_line(title, &left.words(), columns);
+    let head = head_line(title, &time_left(rows).words(), columns);
     let mut steps = Vec::new();
     for (index, row) in rows.iter().enumerate() {
         let title = format!("{} {}", target_letter(index), row.name);
-        let step = row.step.split(',').next().unwrap_or_default();
-        let parts = [row.known.as_str(), step];
+        let parts = [row.known.as_str(), row.step.as_str()];
         let parts = parts.into_iter().filter(|part| !part.is_empty());
         let known = parts.collect::<Vec<&str>>().join(", ");
         let step = StepRow {
@@ -162,6 +193,27 @@ fn lines(
         current,
         activity: vec![activity_line(now, columns)],
     }
+}
+
+/// Time left of all targets, with the runs that follow. A target that has failed takes no time, and
+/// no run follows the run in which it failed.
+fn time_left(rows: &[TargetProgress]) -> TimeRange {
+    let has_failed = rows.iter().any(|row| row.has_failed);
+    let announced = rows.iter().find_map(|row| row.times).unwrap_or_default();
+    // A target that has not begun takes as long as the others.
+    let usual = TargetTimes {
+        left: announced.whole,
+        ..announced
+    };
+    let running = rows.iter().filter(|row| !row.has_failed);
+    let left = running.map(|row| {
+        let times = row.times.unwrap_or(usual);
+        match has_failed {
+            true => times.left,
+            false => times.left + times.following,
+        }
+    });
+    left.fold(TimeRange::default(), |sum, each| sum + each)
 }
 
 /// Compares the targets by the last phase that all have completed. Names the leading target only if
@@ -196,17 +248,23 @@ fn leader(rows: &[TargetProgress]) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::live::probe_live::ProbeLive;
+    use crate::signals::StopSignal;
 
     fn target(name: &str, iops: f64, error: f64) -> TargetProgress {
         let second = 1_000_000_000;
         let whole = TimeRange::from_steps(60, 60, second);
         TargetProgress {
             name: name.to_owned(),
-            step: "1M sequential read, depth 8".to_owned(),
+            step: "1M sequential read".to_owned(),
             rate: "3.17 GiB/s".to_owned(),
             known: "+- 0.3 %".to_owned(),
-            times: Some((TimeRange::from_steps(20, 20, second), whole)),
-            following: TimeRange::default(),
+            times: Some(TargetTimes {
+                left: TimeRange::from_steps(20, 20, second),
+                whole,
+                following: TimeRange::default(),
+            }),
+            has_failed: false,
             figures: vec![TargetFigure {
                 phase: ProbePhase::RandomRead,
                 iops,
@@ -243,17 +301,85 @@ mod tests {
         );
     }
 
+    /// Two targets with 20 s left in this run. The runs that follow take each of them 180 s.
+    fn repeated_targets() -> [TargetProgress; 2] {
+        let following = TimeRange::from_steps(180, 180, 1_000_000_000);
+        [target("/srv/a", 120e3, 2e3), target("/srv/b", 100e3, 2e3)].map(|mut target| {
+            if let Some(times) = &mut target.times {
+                times.following = following;
+            }
+            target
+        })
+    }
+
+    fn shown(rows: &[TargetProgress]) -> Vec<String> {
+        lines((TITLE, rows), 1, &[], 80).fitted(24)
+    }
+
     #[test]
     fn completed_target_keeps_time_of_following_runs() {
+        let mut rows = repeated_targets();
+        rows[0].complete();
+        let repeated = shown(&rows);
+        assert!(
+            repeated[0].contains("  about 6 min 20 s left"),
+            "{repeated:?}"
+        );
+        assert!(repeated[1].ends_with(", done"), "{repeated:?}");
         let mut rows = [target("/srv/a", 120e3, 2e3), target("/srv/b", 100e3, 2e3)];
-        rows[0].following = TimeRange::from_steps(180, 180, 1_000_000_000);
         rows[0].complete();
-        let shown = lines((TITLE, &rows[..]), 1, &[], 80).fitted(24);
-        assert!(shown[0].contains("  about 3 min 20 s left"), "{shown:?}");
-        rows[0].following = TimeRange::default();
+        let single = shown(&rows);
+        assert!(single[0].contains("  about 20 s left"), "{single:?}");
+    }
+
+    /// The command ends after a run in which a target failed.
+    #[test]
+    fn failed_target_ends_time_of_following_runs() {
+        let mut rows = repeated_targets();
+        rows[0].fail();
+        // The display of the target ends after the failure.
         rows[0].complete();
-        let shown = lines((TITLE, &rows[..]), 1, &[], 80).fitted(24);
-        assert!(shown[0].contains("  about 20 s left"), "{shown:?}");
+        let failed = shown(&rows);
+        assert!(failed[0].contains("  about 20 s left"), "{failed:?}");
+        assert!(failed[1].ends_with(", failed"), "{failed:?}");
+    }
+
+    #[test]
+    fn target_that_fails_before_its_announcement_takes_no_time() {
+        let mut rows = repeated_targets();
+        rows[0] = TargetProgress {
+            name: "/srv/a".to_owned(),
+            ..TargetProgress::default()
+        };
+        rows[0].fail();
+        let failed = shown(&rows);
+        assert!(failed[0].contains("  about 20 s left"), "{failed:?}");
+        assert!(failed[1].ends_with(" failed"), "{failed:?}");
+    }
+
+    /// The turns of the other targets go on.
+    #[test]
+    fn target_that_has_not_begun_takes_its_whole_run_after_a_failure() {
+        let [a, mut b] = repeated_targets();
+        b.fail();
+        let rows = [a, b, TargetProgress::default()];
+        let waiting = shown(&rows);
+        assert!(
+            waiting[0].contains("  about 1 min 20 s left"),
+            "{waiting:?}"
+        );
+    }
+
+    #[test]
+    fn interrupted_target_is_not_shown_as_failed() {
+        let names = ["/srv/a", "/srv/b"].map(str::to_owned);
+        let view = TargetsView::new(&names, RunNumber::default());
+        let stop = StopSignal::default();
+        let live = [0, 1].map(|index| ProbeLive::of_several(index, view.clone(), stop.clone()));
+        live[0].fail();
+        stop.interrupt.request();
+        live[1].fail();
+        assert_eq!([0, 1].map(|index| view.has_failed(index)), [true, false]);
     }
 
     #[test]

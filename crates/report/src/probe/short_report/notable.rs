@@ -7,6 +7,7 @@ use crate::probe::{conditions, limits, row, table};
 use crate::promise;
 use crate::text_style::TextStyle;
 use iosonde_job::plan::Direction;
+use iosonde_result::compare::Subject;
 use iosonde_result::run::VerdictKind;
 use iosonde_study::probe::{Knee, PhaseRun, ProbePhase, ProbeResult, RateEstimate};
 use iosonde_study::promise_check::{PromiseCheck, PromiseOutcome};
@@ -52,7 +53,9 @@ pub(super) fn maximum(result: &ProbeResult, has_shares: bool, style: TextStyle) 
                 title.push_str(" and write");
             }
             _ => {
-                let title = knee.phase.title().replace("sequential", "seq.");
+                let order = if is_random { "random" } else { "seq." };
+                let direction = Subject::from(knee.phase.direction()).name();
+                let title = format!("{order} {direction}");
                 patterns.push((is_random, title, text));
             }
         }
@@ -179,7 +182,7 @@ fn phases_in_words(result: &ProbeResult, phases: &[ProbePhase]) -> String {
     let is_measured = |phase: &ProbePhase| result.runs.iter().any(|run| run.phase == *phase);
     let name = |phase: ProbePhase| {
         // A comma separates the names.
-        let title = phase.title().split(',').next().unwrap_or_default();
+        let title = phase.plain_title();
         let figure = result.figure(phase);
         let iodepth = figure.map_or(phase.iodepth(), |figure| figure.iodepth);
         match phase.is_random() {

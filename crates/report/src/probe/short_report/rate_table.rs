@@ -3,7 +3,8 @@
 use super::run_shape::{RunShape, rates, sparkline_of_rates};
 use crate::figures::UNKNOWN_LEGEND;
 use crate::known_digits::{
-    RATE_UNITS, bandwidth_of_rate, is_approximate, known_percentile, with_interval,
+    RATE_UNITS, bandwidth_of_rate, known_percentile, lacks_interval, percentile_lacks_interval,
+    with_interval,
 };
 use crate::probe::row;
 use crate::text_style::TextStyle;
@@ -113,15 +114,18 @@ fn cells(figure: &PhaseFigure, rates: &[f64], style: TextStyle) -> [String; HEAD
 }
 
 /// Explains the cells of missing percentiles and of unknown intervals, if there are any.
-pub(super) fn legend(result: &ProbeResult, style: TextStyle) -> Option<&'static str> {
+pub(super) fn legend(result: &ProbeResult) -> Option<&'static str> {
     let figures = || row::figures(result);
     let is_missing = figures().any(|figure| {
         let latency = row::latency(figure);
         latency.p50_ns.is_none() || latency.p99_ns.is_none()
     });
+    // The bandwidth has the interval of the rate.
     let is_unknown = figures().any(|figure| {
-        let cells = cells(figure, &[], style);
-        cells.iter().any(|cell| is_approximate(cell))
+        let (rate, latency) = (figure.iops, row::latency(figure));
+        lacks_interval(rate.mean, rate.error)
+            || percentile_lacks_interval(latency.p50_ns, latency.p50_between_ns)
+            || percentile_lacks_interval(latency.p99_ns, latency.p99_between_ns)
     });
     match (is_missing, is_unknown) {
         (false, false) => None,

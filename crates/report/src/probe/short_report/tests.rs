@@ -424,8 +424,7 @@ fn legend_names_only_signs_of_the_table() {
     result
         .figures
         .retain(|figure| figure.phase == ProbePhase::RandomRead);
-    let sign =
-        |result: &ProbeResult| rate_table::legend(result, UTF8).map(|text| text.contains('~'));
+    let sign = |result: &ProbeResult| rate_table::legend(result).map(|text| text.contains('~'));
     result.figures[0].iops.error = None;
     assert_eq!(sign(&result), Some(true));
     let table = rate_table::lines(&result, UTF8);
