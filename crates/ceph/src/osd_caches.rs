@@ -149,20 +149,15 @@ mod tests {
     }
 
     #[test]
-    fn refusal_names_the_osd_and_the_capability() {
+    fn refusal_names_the_osd_and_the_errno() {
         let refused = CephError::Call {
             action: CephAction::Query("osd.4".to_owned()),
             errno: libc::EACCES,
             said: String::new(),
         };
         let error = not_dropped(4, &refused);
-        assert_eq!(error.errno(), Some(libc::EACCES));
-        let text = error.to_string();
-        assert!(
-            text.starts_with("--cold osd: osd.4 cannot drop its caches"),
-            "{text}"
-        );
-        assert!(error.remedy().contains("allow *"));
+        let denied = SystemFailure::Errno(libc::EACCES);
+        assert_eq!(error, osd_refusal("osd.4".to_owned(), denied));
     }
 
     #[test]
@@ -175,7 +170,6 @@ mod tests {
         let error = not_dropped(2, &silent);
         let timed_out = SystemFailure::Errno(libc::ETIMEDOUT);
         assert_eq!(error, osd_refusal("osd.2".to_owned(), timed_out));
-        assert!(error.remedy().contains("ceph health detail"));
         let interrupted = not_dropped(2, &CephError::Interrupted);
         assert_eq!(interrupted, RunError::Interrupted);
     }

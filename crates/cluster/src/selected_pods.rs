@@ -367,8 +367,12 @@ mod tests {
             {"name": "b", "mountPath": "/b"},
         ]);
         let error = SelectedPod::choose(&pod(&volumes, &mounts, 0), None, ("i", 0)).unwrap_err();
-        let expected = "the pod fio-0 mounts several volumes: /a, /b";
-        assert_eq!(error.to_string(), expected);
+        let unusable = |problem| RunError::from(ClusterObstacle::UnusablePods(problem));
+        let several = SelectedPodsProblem::SeveralVolumes {
+            pod: "fio-0".to_owned(),
+            paths: vec!["/a".to_owned(), "/b".to_owned()],
+        };
+        assert_eq!(error, unusable(several));
         let shared = json!([
             {"name": "a", "mountPath": "/a"},
             {"name": "a", "mountPath": "/b"},
@@ -376,8 +380,10 @@ mod tests {
         let shared = SelectedPod::choose(&pod(&volumes, &shared, 0), None, ("i", 0));
         assert_eq!(shared.unwrap().path, "/a", "one volume at two paths");
         let none = SelectedPod::choose(&pod(&json!([]), &json!([]), 0), None, ("i", 0));
-        let none = none.unwrap_err().to_string();
-        assert!(none.contains("mounts no volume"), "{none}");
+        let no_volume = SelectedPodsProblem::NoVolume {
+            pod: "fio-0".to_owned(),
+        };
+        assert_eq!(none.unwrap_err(), unusable(no_volume));
     }
 
     #[test]

@@ -45,8 +45,8 @@ mod single_study;
 pub(crate) mod sweep;
 mod target;
 mod target_session;
-mod unused_file_names;
 mod unused_cluster_options;
+mod unused_file_names;
 pub(crate) mod watch;
 
 use crate::args::argument_error::argument_error;
@@ -350,10 +350,9 @@ mod tests {
         let Err(error) = keep_args(&[OsString::from("--label=a")]) else {
             panic!("a label without a value is an error");
         };
-        let text = error.text(false);
-        assert!(
-            text.contains("`iosonde probe --help` describes --label"),
-            "{text}"
+        assert_eq!(
+            error.usage_parts().1,
+            "`iosonde probe --help` describes --label"
         );
     }
 

@@ -362,6 +362,9 @@ impl From<anyhow::Error> for CommandError {
 }
 
 #[cfg(test)]
+mod usage_parts;
+
+#[cfg(test)]
 mod tests {
     use super::*;
 

@@ -222,6 +222,8 @@ mod rights_error_tests;
 #[cfg(test)]
 mod snapshot_error_tests;
 #[cfg(test)]
+mod storage_size_error_tests;
+#[cfg(test)]
 mod study_error_tests;
 #[cfg(test)]
 mod tests;

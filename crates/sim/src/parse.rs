@@ -331,9 +331,29 @@ mod tests {
             error("parallel=0"),
             "parallel=0: `0` is not between 1 and 65536; it takes count from 1"
         );
-        assert!(error("read_dist=gamma").contains("`lognormal:VARIATION`"));
-        assert!(error("cap_iops=3000:10:2000").contains("peak rate must be above"));
-        assert!(error("error_at=3:EWHAT").contains("EWHAT"));
+        let low_peak = SimSpecError::Value {
+            key: "cap_iops",
+            value: "3000:10:2000".to_owned(),
+            problem: "the peak rate must be above the rate itself".to_owned(),
+            grammar: CAP_IOPS.grammar,
+        };
+        assert_eq!(SimSpec::parse("cap_iops=3000:10:2000"), Err(low_peak));
+        for (name, given, expected) in [
+            ("read_dist", "gamma", SHAPE.grammar),
+            ("error_at", "3:EWHAT", FAILING_ONE.grammar),
+        ] {
+            let parsed = SimSpec::parse(&format!("{name}={given}"));
+            let Err(SimSpecError::Value {
+                key,
+                value,
+                grammar,
+                ..
+            }) = parsed
+            else {
+                panic!("{parsed:?}");
+            };
+            assert_eq!((key, value.as_str(), grammar), (name, given, expected));
+        }
     }
 
     #[test]
@@ -349,7 +369,10 @@ mod tests {
             ("noise_rho=1", "noise_rho"),
             ("cache=1k", "cache_block"),
         ] {
-            assert!(error(text).contains(part), "{text}: {}", error(text));
+            let Err(SimSpecError::Contradiction(problem)) = SimSpec::parse(text) else {
+                panic!("{text} is no contradiction");
+            };
+            assert!(problem.contains(part), "{text}: {problem}");
         }
     }
 

@@ -1,8 +1,6 @@
 use super::storage_problem::in_short;
 use super::*;
-use iosonde_result::run_error::pod_failure::{
-    FailedObject, MountFailure, PodFailure, SchedulingObstacle,
-};
+use iosonde_result::run_error::pod_failure::{MountFailure, SchedulingObstacle};
 use iosonde_result::run_error::{RunError, SystemFailure, VolumeProblem};
 use serde_json::{Value, json};
 
@@ -93,10 +91,6 @@ fn pod_without_problem_is_waited_for() {
 
 /// A pod, its problem, and whether the wait ends at once.
 type ProblemCase = (ObservedPod, FailureCondition, bool);
-
-fn failure(problem: &PodProblem) -> PodFailure {
-    PodFailure::new(FailedObject::only_pod(), problem.condition.clone())
-}
 
 fn check_problems(cases: impl IntoIterator<Item = ProblemCase>) {
     for (observed, condition, at_once) in cases {
@@ -372,13 +366,11 @@ fn provisioner_that_does_not_begin_is_a_problem_until_it_reports() {
     let problem = problem_of(&silent);
     assert!(problem.is_provisioner_silent(), "{problem:?}");
     assert!(problem.timeout > Duration::ZERO && problem.timeout <= NODES);
-    let (cause, remedy) = (failure(&problem).cause().to_owned(), failure(&problem));
-    assert!(cause.contains("example.com/none"), "{cause}");
-    assert!(
-        remedy.remedy().contains("provisioner"),
-        "{}",
-        remedy.remedy()
-    );
+    let expected = FailureCondition::ProvisionerSilent {
+        claim: None,
+        message: said.to_owned(),
+    };
+    assert_eq!(problem.condition, expected);
     let begun = observed(
         Value::Null,
         unplaced(),
@@ -426,11 +418,12 @@ fn error_that_an_agent_leaves_is_the_cause_with_the_user_of_the_pod() {
         "message": "first\nno signals\n"}}),
     ));
     let ended = problem_of(&observed(Value::Null, pod, json!([]), &[]));
-    let cause = failure(&ended).cause().to_owned();
-    assert!(
-        cause.contains("no signals") && !cause.contains("first"),
-        "{cause}"
-    );
+    let expected = FailureCondition::ContainerEnded {
+        exit_code: 5,
+        reason: "Error".to_owned(),
+        message: "no signals".to_owned(),
+    };
+    assert_eq!(ended, PodProblem::permanent(expected));
 }
 
 #[test]

@@ -223,8 +223,11 @@ mod tests {
     #[test]
     fn refusal_names_the_node() {
         let error = not_dropped("n1", no_answer());
-        let text = "--cold node: n1 cannot drop its caches: its pod does not answer";
-        assert_eq!(error.to_string(), text);
-        assert!(error.remedy().contains("privileged"));
+        let expected = UnsupportedFeature::CachesNotDropped {
+            layer: CacheLayer::Node,
+            place: "n1".to_owned(),
+            failure: SystemFailure::Text("its pod does not answer".to_owned()),
+        };
+        assert_eq!(error, RunError::from(expected));
     }
 }

@@ -5,8 +5,12 @@ use crate::pod_set::StartedPod;
 use crate::volume_origin::VolumeOrigin;
 use iosonde_machine::system_env::SystemEnv;
 use iosonde_result::interval::Interval;
-use iosonde_result::run_error::pod_failure::{FailedObject, FailureCondition};
-use iosonde_result::run_error::{ClusterObstacle, SystemFailure, UnsupportedFeature};
+use iosonde_result::run_error::pod_failure::{
+    FailedObject, FailureCondition, KeptObjects, PodFailure,
+};
+use iosonde_result::run_error::{
+    ClusterObstacle, SharedFileProblem, SystemFailure, UnsupportedFeature,
+};
 use iosonde_result::shared_file::{SharedFileAction, SharedFileReply, SharedFileStep};
 use iosonde_result::wire::AgentMessage;
 use std::sync::mpsc::SyncSender;
@@ -73,9 +77,17 @@ fn lost_run_is_kept_only_on_request() {
         let mut set = pod_set(vec![pod]);
         set.objects.keeps_failed = keeps;
         let mut session = PodSession::new(set, false, watch(&mut tell));
-        let lost = RunError::lost(FailedObject::only_pod(), FailureCondition::Deleted);
-        let error = session.keep_if_lost(lost);
-        assert_eq!(error.remedy().contains("--keep has kept it"), keeps);
+        let lost = PodFailure::new(FailedObject::only_pod(), FailureCondition::Deleted);
+        let kept = KeptObjects {
+            namespace: "bench".to_owned(),
+            job: "iosonde-0a1b2c3d".to_owned(),
+        };
+        let expected = match keeps {
+            true => lost.clone().with_kept(kept),
+            false => lost.clone(),
+        };
+        let error = session.keep_if_lost(RunError::Lost(Box::new(lost)));
+        assert_eq!(error, RunError::Lost(Box::new(expected)));
         assert_eq!(session.is_closed, keeps);
         session.is_closed = true;
     }
@@ -196,11 +208,12 @@ fn shared_file_check_names_the_pod_whose_step_fails() {
     messages.send(AgentEvent::Message(reply)).unwrap();
     let options = ClusterOptions::new("sc://nfs".parse().unwrap());
     let error = session.check_shared_file(&options).unwrap_err();
-    let text = error.to_string();
-    assert!(
-        text.contains("sc://nfs") && text.contains("pod a cannot create"),
-        "{text}"
-    );
+    let problem = SharedFileProblem::StepFailed {
+        pod: "a".to_owned(),
+        action: SharedFileAction::Create,
+        failure: SystemFailure::Errno(28),
+    };
+    assert_eq!(error, problem.into_run_error("sc://nfs"));
     let asked = AgentRequest::SharedFile {
         directory: "a".to_owned(),
         step: SharedFileStep::Create,
@@ -216,7 +229,8 @@ fn shared_file_of_one_pod_is_refused_without_a_request() {
     let mut session = PodSession::new(pod_set(vec![pod]), true, watch(&mut tell));
     let options = ClusterOptions::new("sc://nfs".parse().unwrap());
     let error = session.check_shared_file(&options).unwrap_err();
-    assert!(error.remedy().contains("--pods"), "{error}");
+    let problem = SharedFileProblem::PodCount { pods: 1 };
+    assert_eq!(error, problem.into_run_error("sc://nfs"));
     assert!(take_requests(&mut requests).is_empty());
     session.is_closed = true;
 }

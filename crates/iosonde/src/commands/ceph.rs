@@ -178,7 +178,9 @@ mod tests {
         );
         let failure = target("rbd://pool").unwrap_err();
         assert_eq!(failure.status(), 2);
-        assert!(failure.text(false).contains("rbd://POOL/IMAGE"));
+        let problem = "invalid target `rbd://pool`: use rbd://POOL/IMAGE or \
+                       rbd://POOL/NAMESPACE/IMAGE";
+        assert_eq!(failure.usage_parts(), (problem, TARGETS_HELP));
         let image = target("rbd://pool/image").unwrap().unwrap();
         assert_eq!(super::working_file_uri(&image).unwrap(), "rbd://pool/image");
         let image = target("rbd://pool/ns/image").unwrap().unwrap();

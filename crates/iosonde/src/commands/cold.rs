@@ -145,7 +145,10 @@ mod tests {
         };
         let failure = refused(&["sc://fast", "/mnt"]).unwrap();
         assert_eq!(failure.status(), 2);
-        assert!(failure.text(false).contains("/mnt is not in a Kubernetes"));
+        assert_eq!(
+            failure.usage_parts().0,
+            "--cold node: /mnt is not in a Kubernetes cluster"
+        );
         let malformed = refused(&["sc://a/b"]).unwrap().text(false);
         let problem = "invalid target `sc://a/b`";
         assert!(malformed.contains(problem), "{malformed}");

@@ -75,8 +75,12 @@ mod tests {
             "rbd://p//?size=1g",
             "rbd://p/a/b/?size=1g",
         ] {
-            let text = request(wrong).unwrap_err();
-            assert!(text.contains(wrong) && text.contains("?size=10g"), "{text}");
+            let error = requested_image(wrong).unwrap_err();
+            let (problem, help) = error.usage_parts();
+            assert!(problem.starts_with(&format!("{wrong}: ")), "{problem}");
+            let example = "name the pool and the size of the image to make, e.g. \
+                           rbd://POOL/?size=10g";
+            assert_eq!(help, example);
         }
     }
 }

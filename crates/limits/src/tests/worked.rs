@@ -13,7 +13,11 @@ fn service_command_contains_number_of_disks() {
     let elsewhere = ask("gcp-local-ssd:disks=4,machine=n1-standard-8");
     assert!(elsewhere.commands.is_empty());
     let error = try_ask("gcp-local-ssd:disks=24,machine=n1-standard-8,service=gke").unwrap_err();
-    assert!(error.remedy().contains("1 to 8"), "{}", error.remedy());
+    let LimitsError::OutOfRange { what, offered, .. } = &error else {
+        panic!("{error:?}");
+    };
+    assert_eq!(what, "24 disks on n1-standard-8 in gke");
+    assert_eq!(offered, "1 to 8");
 }
 
 #[test]

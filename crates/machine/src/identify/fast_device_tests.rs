@@ -6,9 +6,10 @@ use crate::captured_machine::CapturedMachine;
 use crate::conditions::conditions;
 use crate::host::describe_host;
 use iosonde_result::doctor::{
-    self, Examination, ExaminedTarget, Finding, FindingCause, IdleState, IoPathCause, Severity,
+    self, DeviceCause, Examination, ExaminedTarget, Finding, FindingCause, IdleState, IoPathCause,
+    Severity,
 };
-use iosonde_result::host::PathKind;
+use iosonde_result::host::{DeviceKind, PathKind, Transport};
 use std::path::{Path, PathBuf};
 
 const DISK: &str = "/sys/devices/pci0000:40/0000:40:01.1/0000:41:00.0";
@@ -218,7 +219,11 @@ fn scheduler_governor_and_write_cache_of_fast_disk_are_found() {
     let cache = format!("{QUEUE}/write_cache");
     let cache = [(cache.as_str(), "write through\n")];
     let found = depends_on("write-cache", Severity::Note, &cache);
-    assert!(found.effect.contains("capacitors"), "{}", found.effect);
+    let cause = DeviceCause::WriteCache {
+        device_kind: DeviceKind::Nvme,
+        transport: Some(Transport::Pcie),
+    };
+    assert_eq!(found.cause, Some(FindingCause::Device(cause)));
 }
 
 #[test]

@@ -57,7 +57,15 @@ mod tests {
         };
         let text = several.to_string();
         assert_eq!(text, "the pod fio-0 mounts several volumes: /data, /logs");
-        assert!(several.remedy().contains("pods://SELECTOR:/PATH"));
+        let remedy = "name one of these directories: pods://SELECTOR:/PATH";
+        assert_eq!(several.remedy(), remedy);
+        let no_volume = SelectedPodsProblem::NoVolume {
+            pod: "fio-0".to_owned(),
+        };
+        let text = no_volume.to_string();
+        assert_eq!(text, "the pod fio-0 mounts no volume that can be written");
+        let remedy = "name a directory of the container: pods://SELECTOR:/PATH";
+        assert_eq!(no_volume.remedy(), remedy);
         let none = SelectedPodsProblem::NoPods {
             selector: "app=fio".to_owned(),
             namespace: "bench".to_owned(),

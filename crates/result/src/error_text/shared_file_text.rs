@@ -133,8 +133,11 @@ mod tests {
             "pod b read the end of the file at offset 4102 of the shared file, where pod a had \
              written 0x03 (close-to-open consistency)"
         );
-        let remedy = wrong_byte(Some(0), WrongByteOrigin::Unwritten).remedy();
-        assert!(remedy.contains("mount options"), "{remedy}");
+        assert_eq!(
+            wrong_byte(Some(0), WrongByteOrigin::Unwritten).remedy(),
+            "do not let several pods write one file of this class; check its mount options and \
+             its server"
+        );
     }
 
     #[test]
@@ -153,6 +156,10 @@ mod tests {
             one.to_string(),
             "a shared file needs 2 to 4096 pods, but 1 would run"
         );
+        assert_eq!(
+            one.remedy(),
+            "give the number of pods with --pods, or use --shared without =file"
+        );
         let driver = SharedFileProblem::OneNodeDriver {
             driver: "ebs.csi.aws.com".to_owned(),
             drivers: vec!["ebs.csi.aws.com".to_owned()],
@@ -162,10 +169,11 @@ mod tests {
             "volumes of its driver ebs.csi.aws.com cannot be written by several nodes \
              (ReadWriteMany)"
         );
-        assert!(
-            driver.remedy().contains("efs.csi.aws.com"),
-            "{}",
-            driver.remedy()
+        assert_eq!(
+            driver.remedy(),
+            "name another class; make one with Amazon EFS (efs.csi.aws.com), an NFS server and \
+             nfs.csi.k8s.io or nfs-subdir-external-provisioner, CephFS (cephfs.csi.ceph.com, e.g. \
+             by Rook), or Longhorn; on one node use --access-mode rwo --placement pack"
         );
     }
 }

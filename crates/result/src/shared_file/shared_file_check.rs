@@ -414,13 +414,14 @@ mod tests {
             wrong,
             consistency: FileConsistency::CloseToOpen,
         };
-        let error = failure.into_run_error("sc://nfs", &names).to_string();
-        let offset = format!("offset {}", wrong.offset_bytes);
-        assert!(
-            error.contains(&offset) && error.contains("pod b"),
-            "{error}"
-        );
-        assert!(error.contains("pod a"), "{error}");
+        let error = failure.into_run_error("sc://nfs", &names);
+        let problem = SharedFileProblem::WrongByte {
+            writer: "a".to_owned(),
+            reader: "b".to_owned(),
+            wrong,
+            consistency: FileConsistency::CloseToOpen,
+        };
+        assert_eq!(error, problem.into_run_error("sc://nfs"));
     }
 
     #[test]

@@ -131,11 +131,31 @@ mod tests {
 
     #[test]
     fn invalid_objective_is_refused_with_example() {
-        for text in [
-            "p99", "p99=2", "p99=", "q99=2ms", "p100=2ms", "p0=2ms", "p99=ms", "99=2ms", "p99=0ms",
+        let (left, right) = (
+            "the left side is neither max nor a percentile",
+            "the right side is not a time",
+        );
+        for (text, problem) in [
+            ("p99", "`=` is missing"),
+            ("p99=2", "the time has no unit"),
+            ("p99=", right),
+            ("q99=2ms", left),
+            ("p100=2ms", left),
+            ("p0=2ms", left),
+            ("p99=ms", right),
+            ("99=2ms", left),
+            ("p99=0ms", right),
         ] {
-            let error = text.parse::<Objective>().unwrap_err().to_string();
-            assert!(error.contains(text) && error.contains("p99=2ms"), "{error}");
+            let expected = ObjectiveError {
+                text: text.to_owned(),
+                problem: problem.to_owned(),
+            };
+            assert_eq!(text.parse::<Objective>(), Err(expected));
         }
+        let error = "p99".parse::<Objective>().unwrap_err();
+        assert_eq!(
+            error.to_string(),
+            "`p99` is not a latency objective: `=` is missing; use e.g. p99=2ms or max=50ms"
+        );
     }
 }

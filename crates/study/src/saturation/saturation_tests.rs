@@ -258,11 +258,6 @@ fn search_finds_number_of_jobs_for_maximum() {
     );
     assert!(found.knee.iodepth <= 8, "{found:?}");
     assert!(spent_ns <= SearchRules::THOROUGH.budget_ns);
-    assert!(
-        found.sentence(false, true).contains("in each of 4 jobs"),
-        "{}",
-        found.sentence(false, true)
-    );
 }
 
 #[test]

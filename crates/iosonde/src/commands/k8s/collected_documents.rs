@@ -227,17 +227,21 @@ mod tests {
         }
         assert_eq!(status_of(status::INTERNAL), status::IO);
         let failure = concluded(&collected(document(status::MISSED, "{}"))).unwrap_err();
-        let said = failure.text(false);
-        assert!(said.contains("iosonde-01234567-0: too slow"), "{said}");
+        let CommandError::Missed(problem) = &failure else {
+            panic!("{failure:?}");
+        };
+        assert_eq!(problem, "iosonde-01234567-0: too slow");
     }
 
     #[test]
     fn damaged_document_names_its_pod() {
         let failure = studies(&collected(document(0, "{\"kind\": \"probe\"}"))).unwrap_err();
-        let CommandError::Run(RunError::Lost(_)) = &failure else {
+        let CommandError::Run(error) = &failure else {
             panic!("{failure:?}");
         };
-        assert!(failure.text(false).contains("iosonde-01234567-0"));
+        let pod = FailedObject::named_pod("iosonde-01234567-0");
+        let expected = RunError::lost(pod, FailureCondition::KeptResultInvalid);
+        assert_eq!(*error, expected);
     }
 
     #[test]

@@ -180,6 +180,7 @@ mod tests {
         let scratch = std::env::temp_dir().join(name);
         std::fs::create_dir(&scratch).unwrap();
         for path in [scratch.clone(), scratch.join(".iosonde-a/..")] {
+            let problem = format!("{} is not a directory of iosonde", path.display());
             let args = InPodArgs {
                 target: "sc://fast".to_owned(),
                 scratch: Some(path),
@@ -187,7 +188,7 @@ mod tests {
                 command: ["probe", "--no-such-option"].map(OsString::from).to_vec(),
             };
             let refused = run(&args).unwrap_err();
-            assert!(refused.text(false).contains("not a directory of iosonde"));
+            assert_eq!(refused.usage_parts().0, problem);
         }
         std::fs::remove_dir(&scratch).unwrap();
     }

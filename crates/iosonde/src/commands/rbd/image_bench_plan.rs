@@ -193,7 +193,10 @@ mod tests {
         let head = head(ImageIoType::Read, ImageIoPattern::Seq);
         let failure = super::words(&head, 100_000).unwrap_err();
         assert_eq!(failure.status(), 2);
-        assert!(failure.text(false).contains("too small"));
+        assert_eq!(
+            failure.usage_parts().0,
+            "the image of 100000 bytes is too small for operations of 65536 bytes in 4 parts"
+        );
     }
 
     #[test]

@@ -200,8 +200,10 @@ mod tests {
         let mut text = recorded(0);
         text.extend(b"{\"at\":\n{}\n");
         let mut records = reader(&text).unwrap();
-        let failure = records.next_sample().unwrap_err().text(false);
-        assert!(failure.contains("disks.jsonl: line 2 is not"), "{failure}");
+        let failure = records.next_sample().unwrap_err();
+        let (problem, _) = failure.usage_parts();
+        let expected = "disks.jsonl: line 2 is not a sample of iosonde watch: ";
+        assert!(problem.starts_with(expected), "{problem}");
     }
 
     #[test]
@@ -215,6 +217,9 @@ mod tests {
             assert!(failure.contains(expected), "{failure}");
         }
         let missing = RecordReader::open(Path::new("/nonexistent/x")).err();
-        assert!(missing.unwrap().text(false).contains("ENOENT"));
+        assert_eq!(
+            missing.unwrap().usage_parts().0,
+            "/nonexistent/x: No such file or directory (ENOENT)"
+        );
     }
 }

@@ -28,29 +28,32 @@ fn not_writable() -> RunError {
 
 #[test]
 fn volume_of_another_user_is_named_with_user_path_and_remedy() {
-    let refused = |error: RunError| {
+    let refused = |error: &RunError| {
         let condition = Cause::VolumeRefused {
             user: Some(65532),
-            error: Box::new(error),
+            error: Box::new(error.clone()),
         };
-        RunError::not_ready(FailedObject::only_pod(), condition)
+        PodFailure::new(FailedObject::only_pod(), condition)
     };
-    let denied = refused(not_writable());
-    let text = denied.to_string();
-    assert!(
-        text.contains("user 65532") && text.contains("/data/.iosonde-1a2b"),
-        "{text}"
+    let denied = refused(&not_writable());
+    assert_eq!(
+        denied.cause(),
+        "the user 65532 of the pod may not write to the volume: /data/.iosonde-1a2b: it cannot be \
+         made in the volume: Permission denied (EACCES)"
     );
-    assert!(text.contains("EACCES"), "{text}");
-    assert!(denied.remedy().contains("--run-as"), "{}", denied.remedy());
-    let full = refused(RunError::unusable_target(
+    assert_eq!(
+        denied.remedy(),
+        "name a user that may write there with --run-as UID (0 is root), or change the owner of \
+         the volume's root directory"
+    );
+    let full = RunError::unusable_target(
         "/data/.iosonde-1a2b",
         VolumeProblem::NoScratchDirectory {
             failure: SystemFailure::Errno(28),
         }
         .into(),
-    ));
-    assert!(!full.to_string().contains("65532"), "{full}");
+    );
+    assert_eq!(refused(&full).cause(), full.to_string());
 }
 
 #[test]
@@ -73,12 +76,13 @@ fn kept_objects_are_part_of_the_remedy_once() {
         job: job(),
     };
     let failure = PodFailure::new(FailedObject::only_pod(), FailureCondition::Deleted);
+    let remedy = failure.remedy().to_owned();
     let failure = failure.with_kept(kept.clone());
-    assert!(
-        failure
-            .remedy()
-            .contains("kubectl -n lab delete job iosonde-1a2b")
+    let expected = format!(
+        "{remedy}; --keep has kept it: see kubectl -n lab describe job,pod -l \
+         job-name=iosonde-1a2b, and then remove it: kubectl -n lab delete job iosonde-1a2b"
     );
+    assert_eq!(failure.remedy(), expected);
     assert_eq!(failure.clone().with_kept(kept), failure);
 }
 
