@@ -7,7 +7,8 @@
 # Environment: IOSONDE is the program under test (default: a build with the profile dev).
 # IOSONDE_WEB_AT_ONCE is the number of test files that run at once (default: one more than CPUs, at
 # most four; one with IOSONDE_TEST_FULL=yes, which measures the time of a page).
-# Requires Node 20.19 or newer, npm and Chromium, best as Debian's chromium-headless-shell.
+# Requires Node 20.19 or newer, npm, flock and setsid (util-linux), and Chromium, best as Debian's
+# chromium-headless-shell.
 set -eu
 part=${1:-all}
 case $part in

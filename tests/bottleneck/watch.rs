@@ -121,8 +121,10 @@ fn watch_without_device_shows_those_of_sar() {
     // Other programs may add or remove devices meanwhile.
     one_good_try(|| {
         let sar: Vec<OsString> = ["sar", "-d", "1", "1"].map(OsString::from).into();
-        let sar = Invocation::new(&scratch, sar).env("LC_ALL", "C").ok();
-        let ours = watch(&scratch, "1 1").ok();
+        let sar = Invocation::new(&scratch, sar).env("LC_ALL", "C");
+        let (sar, ours) = (sar.start(), watch(&scratch, "1 1").start());
+        let (sar, ours) = (sar.wait(), ours.wait());
+        assert!(sar.status.success() && ours.status.success(), "{sar}{ours}");
         // Each name appears twice, in the interval and in the averages, as the column headers do.
         ensure(names(&ours.stdout) == names(&sar.stdout), || {
             format!("{sar}{ours}")

@@ -6,7 +6,7 @@ use iosonde_e2e::{Scratch, ensure, one_good_try};
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 
-use crate::engines::{sizes, start, wait_for};
+use crate::engines::{sizes_of, start, wait_for};
 
 #[test]
 #[ignore = "needs Ceph"]
@@ -15,14 +15,11 @@ fn pool_file_is_striped_and_removed_when_interrupted() {
     let cluster = Cluster::shared();
     let line = format!(
         "fio --target=rados://{POOL} --name=spread --rw=randread --bs=4k --size=10m --time_based \
-         --runtime=600"
+         --runtime=600 --rate_iops=200"
     );
     let mut child = start(cluster.iosonde(&line));
-    let ours = |cluster: &Cluster| {
-        let mut found = sizes(cluster, "iosonde-");
-        found.retain(|(name, _)| name.contains("-spread.0.0."));
-        found
-    };
+    let is_ours = |name: &str| name.starts_with("iosonde-") && name.contains("-spread.0.0.");
+    let ours = |cluster: &Cluster| sizes_of(cluster, is_ours);
     let whole =
         |found: &[(String, u64)]| found.iter().map(|(_, size)| size).sum::<u64>() == 10 << 20;
     let found = wait_for("10 MiB in objects", || {

@@ -16,12 +16,15 @@ const SHORT_POLL_INTERVAL: Duration = Duration::from_millis(100);
 
 /// Objects of the pool with this prefix, and their sizes.
 pub(crate) fn sizes(cluster: &Cluster, prefix: &str) -> Vec<(String, u64)> {
+    sizes_of(cluster, |name| name.starts_with(prefix))
+}
+
+/// Objects of the pool with these names, and their sizes, each of which takes a client to find out.
+pub(crate) fn sizes_of(cluster: &Cluster, is_wanted: impl Fn(&str) -> bool) -> Vec<(String, u64)> {
     let all = cluster.objects(POOL);
-    let ours = all
-        .iter()
-        .filter(|name| name.trim_start_matches('/').starts_with(prefix));
-    let sized = ours.filter_map(|name| {
-        let name = name.trim_start_matches('/').to_owned();
+    let names = all.iter().map(|name| name.trim_start_matches('/'));
+    let sized = names.filter(|name| is_wanted(name)).filter_map(|name| {
+        let name = name.to_owned();
         // An object that was removed meanwhile has no size.
         let output = Command::new("rados")
             .args(["-p", POOL, "stat", &name])
@@ -98,7 +101,8 @@ fn objects_equal_those_of_fio_and_are_removed() {
     let cluster = Cluster::shared();
     let job = format!(
         "--ioengine=rados --pool={POOL} --clientname=admin --name=alike --rw=write --bs=64k \
-         --size=1m --nrfiles=2 --numjobs=2 --iodepth=4 --time_based --runtime=600 --thread"
+         --size=1m --nrfiles=2 --numjobs=2 --iodepth=4 --time_based --runtime=600 --thread \
+         --rate_iops=200"
     );
     let full = |cluster: &Cluster| {
         let found = sizes(cluster, "alike.");

@@ -44,7 +44,7 @@ fn leftovers_of_killed_run_are_removed_on_request() {
     let cluster = Cluster::shared();
     let mut command = cluster.iosonde(&format!(
         "fio --target=rados://{POOL}/killed --name=a --rw=randrw --bs=64k --size=16m --iodepth=4 \
-         --time_based --runtime=600"
+         --time_based --runtime=600 --rate_iops=200"
     ));
     let mut run = command
         .stdout(Stdio::null())

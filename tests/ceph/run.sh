@@ -62,7 +62,7 @@ run_tests() {
 }
 # Modules with long tests that would begin last, in the order of names, and leave a CPU idle at the
 # end. They run in a process of their own beside the others; IOSONDE_E2E_AT_ONCE counts both.
-long_modules=(stalls:: tiers:: verdicts::)
+long_modules=(sides:: stalls:: tiers:: verdicts::)
 (run_tests "${long_modules[@]}") >"$state/long.log" 2>&1 &
 long=$!
 (run_tests "${long_modules[@]/#/--skip=}") || status=1

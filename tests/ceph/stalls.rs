@@ -199,7 +199,7 @@ fn ctrl_c_does_not_wait_for_stopped_osd() {
     assert_contains_all(&interrupted(bench), &expected);
     cluster.signal("osd.0", Signal::CONT);
     remove_objects_of_benchmark(&cluster);
-    // The cluster drops the watcher of a dead client after about 15 s.
+    // The cluster drops the watcher of a dead client after about 30 s.
     if is_full() {
         wait_for("an image without watchers", || {
             let watchers = cluster.rbd(&format!("status {POOL}/silent"));

@@ -160,8 +160,9 @@ bluestore cache autotune = false
 bluestore cache size = 67108864
 osd memory target = 939524096
 osd class update on start = false
-# By default, a killed client counts as a watcher for 30 s. A living one renews its watch each 5 s.
-osd client watch timeout = 15
+# A living client renews its watch each 5 s, on a busy machine later. A killed one counts as a
+# watcher until the timeout.
+osd client watch timeout = 30
 osd op num shards = 2
 osd op num threads per shard = 1
 CONF

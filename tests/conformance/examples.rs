@@ -143,8 +143,10 @@ fn check(name: &str) {
     let scratch = Scratch::shared();
     let original =
         fs::read_to_string(need::fio_examples().join(format!("{name}.fio"))).expect("an example");
-    let device = Loop::with_file(&scratch.out().join("device"), DEVICE_BYTES);
-    scratch.write("job.fio", fit(&original, device.path()));
+    let device =
+        has_device(&original).then(|| Loop::with_file(&scratch.out().join("device"), DEVICE_BYTES));
+    let path = device.as_ref().map_or(Path::new(""), Loop::path);
+    scratch.write("job.fio", fit(&original, path));
     // Some examples require an existing file.
     if original.contains("filename=/tmp/testfile") {
         lay_out(&scratch.work().join("testfile"), 16 << 20);
@@ -203,12 +205,27 @@ fn run(scratch: &Scratch, program: Program) -> (String, Option<i32>) {
     (text, Some(i32::from(failed)))
 }
 
+/// The lines of a job file without their comments.
+fn uncommented(job: &str) -> impl Iterator<Item = &str> {
+    job.lines()
+        .map(|line| line.split([';', '#']).next().unwrap_or_default().trim_end())
+}
+
+/// Whether a file name is that of a device, in place of which a loop device is used.
+fn is_device(name: &str) -> bool {
+    name.starts_with("/dev/") && name != "/dev/null" && name != "/dev/zero"
+}
+
+/// Whether a job file names a device.
+fn has_device(job: &str) -> bool {
+    uncommented(job)
+        .filter_map(|line| line.split_once('='))
+        .any(|(name, value)| name.trim() == "filename" && is_device(value.trim()))
+}
+
 /// Changes sizes, times and paths of a job file and removes comments.
 fn fit(job: &str, device: &Path) -> String {
-    let lines = job
-        .lines()
-        .map(|line| line.split([';', '#']).next().unwrap_or_default().trim_end());
-    let fitted = lines.map(|line| match line.split_once('=') {
+    let fitted = uncommented(job).map(|line| match line.split_once('=') {
         Some((name, value)) => format!("{name}={}", fit_value(name.trim(), value.trim(), device)),
         None => line.to_owned(),
     });
@@ -217,8 +234,8 @@ fn fit(job: &str, device: &Path) -> String {
 
 fn fit_value(name: &str, value: &str, device: &Path) -> String {
     match name {
-        "filename" if value == "/dev/null" || value == "/dev/zero" => value.to_owned(),
-        "filename" if value.starts_with("/dev/") => device.display().to_string(),
+        "filename" if is_device(value) => device.display().to_string(),
+        "filename" if value.starts_with("/dev/") => value.to_owned(),
         "filename" if value == "datafile.tmp" => format!("full/{value}"),
         "filename" => value.trim_start_matches("/tmp/").to_owned(),
         "directory" => ".".to_owned(),

@@ -3,8 +3,8 @@
 use std::fmt::Write;
 use std::fs;
 
-use iosonde_e2e::scratch::incompressible;
 use iosonde_e2e::{Program, Scratch};
+use iosonde_workload::rng::mix64;
 
 /// Size of each file: longer than every pattern and no multiple of most.
 const FILE_BYTES: usize = 601;
@@ -13,6 +13,16 @@ const FILE_BYTES: usize = 601;
 struct Choices(std::vec::IntoIter<u8>);
 
 impl Choices {
+    /// The bytes of SplitMix64 (Steele, Lea and Flood: Fast splittable pseudorandom number
+    /// generators, 2014), for which [`mix64`] adds the increment once more.
+    fn from_seed(seed: u64) -> Choices {
+        const WORDS: u64 = 1 << 11;
+        const INCREMENT: u64 = 0x9e37_79b9_7f4a_7c15;
+        let words = (0..WORDS).map(|word| mix64(seed.wrapping_add(word.wrapping_mul(INCREMENT))));
+        let bytes: Vec<u8> = words.flat_map(u64::to_le_bytes).collect();
+        Choices(bytes.into_iter())
+    }
+
     fn below(&mut self, bound: usize) -> usize {
         usize::from(self.0.next().expect("enough random bytes")) % bound
     }
@@ -77,7 +87,7 @@ fn contents(program: Program, patterns: &[String]) -> Vec<Vec<u8>> {
 
 #[test]
 fn generated_patterns_fill_files_as_in_fio() {
-    let mut choices = Choices(incompressible(1 << 14, 28).into_iter());
+    let mut choices = Choices::from_seed(28);
     let fixed = [
         "\"abcd\"-120xdeadface",
         "0xff0x14",

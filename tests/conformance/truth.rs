@@ -146,7 +146,7 @@ fn finds_ten_milliseconds(job: &str, kind: &str) {
         &Behaviour::plain().delayed(Duration::from_millis(10)),
     );
     let line = format!(
-        "--name=job --filename={} --direct=1 --bs=4k --size=16m --time_based --runtime=3 {job}",
+        "--name=job --filename={} --direct=1 --bs=4k --size=16m --time_based --runtime=1 {job}",
         file.path().display()
     );
     let latencies = |program: Program| {

@@ -3,11 +3,14 @@
 use std::fs::{self, File};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use crate::Scratch;
-use crate::mount::unmount;
+use crate::mount::{unmount, unmount_lazily};
 use crate::requests::Requests;
+
+/// Maximum wait for the end of a server that is unmounted or killed.
+const SERVER_EXIT_TIMEOUT: Duration = Duration::from_secs(10);
 
 /// How the file answers requests, built from nbdkit's filters.
 #[derive(Debug, Clone, Default)]
@@ -54,7 +57,8 @@ impl Behaviour {
     }
 }
 
-/// The served file. Drop unmounts it, which ends its server.
+/// The served file. Drop unmounts it, which ends its server. If programs still use the file, drop
+/// kills the server, and their I/O fails.
 #[derive(Debug)]
 pub struct FuseFile {
     path: PathBuf,
@@ -129,6 +133,18 @@ impl FuseFile {
         self.server.wait().expect("a server that ends");
     }
 
+    /// Waits until the server has ended. Returns false after [`SERVER_EXIT_TIMEOUT`].
+    fn wait_for_exit(&mut self) -> bool {
+        let deadline = Instant::now() + SERVER_EXIT_TIMEOUT;
+        while matches!(self.server.try_wait(), Ok(None)) {
+            if Instant::now() > deadline {
+                return false;
+            }
+            std::thread::sleep(Duration::from_millis(10));
+        }
+        true
+    }
+
     /// All requests since the file was created.
     #[must_use]
     pub fn requests(&self) -> Requests {
@@ -138,7 +154,39 @@ impl FuseFile {
 
 impl Drop for FuseFile {
     fn drop(&mut self) {
-        unmount(&self.path);
-        let _ = self.server.wait();
+        let is_unmounted = unmount(&self.path);
+        if is_unmounted && self.wait_for_exit() {
+            return;
+        }
+        // A test that failed may have left a loop device or a program that uses the file.
+        let _ = self.server.kill();
+        if !self.wait_for_exit() {
+            eprintln!("left behind: process {}", self.server.id());
+        }
+        if !is_unmounted && !unmount_lazily(&self.path) {
+            eprintln!("left behind: {}", self.path.display());
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::require;
+
+    #[test]
+    #[ignore = "needs root, nbdkit and nbdfuse"]
+    fn drop_of_file_in_use_ends_its_server() {
+        require!(Root, Nbdfuse);
+        let scratch = Scratch::shared();
+        let file = FuseFile::serve(&scratch, "used", 1 << 20, &Behaviour::plain());
+        let (path, server) = (file.path().to_owned(), file.server.id());
+        let used = File::open(&path).expect("the served file");
+        drop(file);
+        let process = format!("/proc/{server}");
+        assert!(!Path::new(&process).exists(), "{process}");
+        let below = fs::metadata(&path).expect("the file below the mount");
+        assert_eq!(below.len(), 0);
+        drop(used);
     }
 }

@@ -87,21 +87,30 @@ impl Mount {
 
 impl Drop for Mount {
     fn drop(&mut self) {
-        unmount(&self.dir);
+        if !unmount(&self.dir) {
+            eprintln!("left behind: {}", self.dir.display());
+        }
     }
 }
 
-/// Unmounts a file system of this harness. Retries while programs that are about to exit use it.
-pub(crate) fn unmount(target: &Path) {
+/// Unmounts a file system of this harness. Retries for two seconds while programs that are about to
+/// exit use it. Returns whether it is unmounted.
+pub(crate) fn unmount(target: &Path) -> bool {
     for _ in 0..100 {
-        if Command::new("umount")
-            .arg(target)
-            .output()
-            .is_ok_and(|output| output.status.success())
-        {
-            return;
+        if call_umount(&[], target) {
+            return true;
         }
         std::thread::sleep(Duration::from_millis(20));
     }
-    eprintln!("left behind: {}", target.display());
+    false
+}
+
+/// Unmounts a file system that programs use. The kernel keeps it until they close their files.
+pub(crate) fn unmount_lazily(target: &Path) -> bool {
+    call_umount(&["--lazy"], target)
+}
+
+fn call_umount(options: &[&str], target: &Path) -> bool {
+    let called = Command::new("umount").args(options).arg(target).output();
+    called.is_ok_and(|output| output.status.success())
 }

@@ -9,7 +9,7 @@ use std::thread::sleep;
 use std::time::{Duration, Instant};
 use std::{env, process, thread};
 
-use iosonde_workload::rng::mix64;
+use iosonde_workload::rng::Rng;
 use tempfile::TempDir;
 
 use crate::program::PROGRAM_TIMEOUT;
@@ -25,7 +25,7 @@ const TURN_TIMEOUT: Duration = PROGRAM_TIMEOUT.saturating_add(Duration::from_sec
 /// Tests of this process that have waited for a turn.
 static TURN_COUNT: AtomicUsize = AtomicUsize::new(0);
 
-/// Calm tests that run at once, for each CPU. Each uses a tenth or a fifth of a CPU.
+/// Calm tests that run at once, for each CPU. Most use a tenth or a fifth of a CPU.
 const CALM_TESTS_PER_CPU: usize = 2;
 
 /// A new directory, removed on drop, and locks that keep tests that measure time apart from others.
@@ -47,7 +47,8 @@ impl Scratch {
     }
 
     /// For tests that measure time on a device of their own that is slow by design, so that they
-    /// hardly use the CPUs. They run beside each other, two for each CPU, but beside no other test.
+    /// hardly use the CPUs, and for tests that compare times of which one is a multiple of the
+    /// other. They run beside each other, two for each CPU, but beside no other test.
     #[must_use]
     pub fn calm() -> Scratch {
         // The wait for other groups does not count as a turn, so that turns stay exclusive.
@@ -233,20 +234,13 @@ fn first_unlocked(mut files: Vec<File>, start: usize, deadline: Instant) -> Opti
     }
 }
 
-/// Number of SplitMix64 (Steele, Lea and Flood: Fast splittable pseudorandom number generators,
-/// 2014) at this index: [`mix64`] adds the increment once more.
-fn split_mix_64(seed: u64, index: u64) -> u64 {
-    const INCREMENT: u64 = 0x9e37_79b9_7f4a_7c15;
-    mix64(seed.wrapping_add(index.wrapping_mul(INCREMENT)))
-}
-
-/// Incompressible bytes, the same for the same seed.
+/// Incompressible bytes, the same for the same seed. [`Rng::fill`] is optimised also in debug
+/// builds, in which a loop in this crate would take seconds for each device that a test fills.
 #[must_use]
 pub fn incompressible(len: usize, seed: u64) -> Vec<u8> {
-    (0..len.div_ceil(8) as u64)
-        .flat_map(|word| split_mix_64(seed, word).to_le_bytes())
-        .take(len)
-        .collect()
+    let mut bytes = vec![0; len];
+    Rng::new(seed).fill(&mut bytes);
+    bytes
 }
 
 /// Writes a file of incompressible bytes and syncs it to its disk.
@@ -262,12 +256,16 @@ mod tests {
     use super::*;
 
     #[test]
-    fn incompressible_bytes_are_those_of_split_mix_64() {
-        // First numbers of the reference implementation with seed 0.
-        let words = [0xe220_a839_7b1d_cdaf_u64, 0x6e78_9e6a_a1b9_65f4];
-        let bytes: Vec<u8> = words.iter().flat_map(|word| word.to_le_bytes()).collect();
-        assert_eq!(incompressible(16, 0), bytes);
+    fn incompressible_bytes_are_determined_by_seed() {
+        let bytes = incompressible(16, 0);
         assert_eq!(incompressible(11, 0), bytes[..11]);
+        assert_ne!(incompressible(16, 1), bytes);
+        // Each value occurs 256 times on average, with a standard deviation of 16.
+        let mut counts = [0_u32; 256];
+        for byte in incompressible(1 << 16, 0) {
+            counts[usize::from(byte)] += 1;
+        }
+        assert!(counts.iter().all(|count| (150..=400).contains(count)));
     }
 
     #[test]

@@ -115,11 +115,17 @@ impl Terminal {
         String::from_utf8_lossy(&locked(&self.screen_text).bytes).into_owned()
     }
 
-    /// Waits until the screen is as required; false if the program ends or times out first.
+    /// Waits until the screen is as required; false if the program ends or times out first. The
+    /// screen is examined after each output only, since in a debug build that takes milliseconds.
     pub fn until(&mut self, mut wish: impl FnMut(&str) -> bool) -> bool {
+        let mut examined_bytes = None;
         loop {
-            if wish(&self.screen()) {
-                return true;
+            let sent_bytes = locked(&self.screen_text).bytes.len();
+            if examined_bytes != Some(sent_bytes) {
+                examined_bytes = Some(sent_bytes);
+                if wish(&self.screen()) {
+                    return true;
+                }
             }
             let ended = self
                 .child

@@ -55,7 +55,7 @@ fn json_is_only_output_on_stdout() {
     for format in ["json", "fio-json"] {
         let run = run(
             &scratch,
-            &format!("probe --quick --size=32m --runtime=1 --format={format}"),
+            &format!("probe --quick --size=32m --runtime=500ms --format={format}"),
         )
         .ok();
         let document: serde_json::Value =
@@ -70,7 +70,7 @@ fn targets_are_printed_side_by_side() {
     for name in ["one", "two"] {
         fs::create_dir(scratch.work().join(name)).expect("a directory");
     }
-    let run = run(&scratch, "probe --quick --size=32m --runtime=1 one two").ok();
+    let run = run(&scratch, "probe --quick --size=32m --runtime=500ms one two").ok();
     assert!(
         run.stdout.contains("one") && run.stdout.contains("two"),
         "{run}"
@@ -92,7 +92,7 @@ fn interrupted_probe(
     figures: usize,
     after: Duration,
 ) -> Result<(), String> {
-    let line = format!("probe --quick --size={size} --runtime=1");
+    let line = format!("probe --quick --size={size} --runtime=500ms");
     let mut running = run(scratch, &line).start();
     let when = format!("interrupted {after:?} after {figures} figures");
     // A phase without completed I/O, because other tests used the CPUs, prints no figure.
@@ -118,7 +118,8 @@ fn ctrl_c_in_layout_leaves_nothing() {
     }
 }
 
-/// After the layout, a quick probe has seven phases of one second.
+/// After the layout, a quick probe has seven phases, each of half a second after a ramp of half a
+/// second.
 #[test]
 fn ctrl_c_in_each_phase_leaves_nothing() {
     let scratch = Scratch::shared();

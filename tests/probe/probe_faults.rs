@@ -23,7 +23,7 @@ fn leftovers_of_killed_probe_are_removed_by_next() {
     assert!(!killed.wait().status.success());
     let left = scratch.files();
     assert!(left[0].starts_with(".iosonde-probe-"), "{left:?}");
-    let next = run(&scratch, "probe --quick --size=16m --runtime=1").ok();
+    let next = run(&scratch, "probe --quick --size=16m --runtime=500ms").ok();
     let words: String = next.stderr.split_whitespace().collect();
     // Line breaks can fall anywhere.
     let listed = format!("{},aleftoverofakilledprobe", left[0]);

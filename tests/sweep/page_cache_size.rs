@@ -28,7 +28,7 @@ fn page_cache_of_control_group_is_measured() {
     let throttle = Throttle::new(&number(&disk.path()), caps);
     let memory = Throttle::of_memory(MEMORY);
     let line = format!(
-        "sweep {} --working-set 16m,24m,32m,96m,128m,256m --direct 0 --bs {BLOCK} --thinktime 10 \
+        "sweep {} --working-set 16m,32m,96m,128m,256m --direct 0 --bs {BLOCK} --thinktime 10 \
          --runtime 1 --warm-up 12 --format json",
         disk.path().display()
     );
