@@ -6,6 +6,7 @@ use crate::figures::{UNKNOWN_LEGEND, has_known_digits, known_figure};
 use crate::format::PivotOf;
 use crate::json_document::json_text;
 use crate::markdown_table::{markdown_legends, markdown_table};
+use crate::text_style::TextStyle;
 use crate::text_table::{
     aligned_columns, fill_table, fit_lines, is_narrow, plain, render, wrapped,
 };
@@ -91,7 +92,8 @@ impl PivotTable {
         self.cells.get(&(row.to_owned(), column.to_owned()))
     }
 
-    fn shown(&self, row: &str, column: &str) -> String {
+    /// The text of a cell. `plus_minus` stands before the largest deviation of a result.
+    fn shown(&self, row: &str, column: &str, plus_minus: &str) -> String {
         let Some(cell) = self.cell(row, column) else {
             return String::new();
         };
@@ -101,7 +103,7 @@ impl PivotTable {
                 percent if percent > 100.0 => ">100".to_owned(),
                 percent => format!("{percent:.0}"),
             };
-            text.push_str(&format!(" ({}, ±{percent}%)", cell.results));
+            text.push_str(&format!(" ({}, {plus_minus}{percent}%)", cell.results));
         }
         if let Some(promised) = &cell.promised {
             text.push_str(&format!(" {:.0}%", 100.0 * promised.ratio));
@@ -110,8 +112,10 @@ impl PivotTable {
     }
 
     /// Cells of a row, after its name.
-    fn line(&self, row: &str, columns: &[&str]) -> Vec<String> {
-        let cells = columns.iter().map(|column| self.shown(row, column));
+    fn line(&self, row: &str, columns: &[&str], plus_minus: &str) -> Vec<String> {
+        let cells = columns
+            .iter()
+            .map(|column| self.shown(row, column, plus_minus));
         std::iter::once(row.to_owned()).chain(cells).collect()
     }
 
@@ -205,9 +209,11 @@ fn any_simulated(pivots: &[PivotTable]) -> bool {
     pivots.iter().any(|pivot| pivot.simulated)
 }
 
-/// Returns the tables as text.
-pub fn tables(pivots: &[PivotTable]) -> String {
-    let tables: Vec<String> = pivots.iter().map(table).collect();
+/// Returns the tables as text, in the characters of `style`.
+pub fn tables(pivots: &[PivotTable], style: TextStyle) -> String {
+    let plus_minus = style.plus_minus();
+    let tables = pivots.iter().map(|pivot| table(pivot, plus_minus));
+    let tables: Vec<String> = tables.collect();
     let mut text = tables.join("\n");
     let notes = unique(pivots.iter().flat_map(PivotTable::notes));
     notes.iter().for_each(|note| text.push_str(&wrapped(note)));
@@ -218,20 +224,25 @@ pub fn tables(pivots: &[PivotTable]) -> String {
 }
 
 /// A table. A narrow terminal shows columns that do not fit in another table.
-fn table(pivot: &PivotTable) -> String {
+fn table(pivot: &PivotTable, plus_minus: &str) -> String {
     let (rows, columns) = pivot.headers();
     let head = format!("{} \\ {}", pivot.rows, pivot.columns);
     if is_narrow() {
         let figure_column = |column: &&str| FigureColumn {
             title: (*column).to_owned(),
-            figures: rows.iter().map(|row| pivot.shown(row, column)).collect(),
+            figures: rows
+                .iter()
+                .map(|row| pivot.shown(row, column, plus_minus))
+                .collect(),
         };
         let figure_columns: Vec<FigureColumn> = columns.iter().map(figure_column).collect();
         let figure = fit_lines(&format!("{}\n", pivot.figure));
         return figure + &grouped_tables(&head, &rows, &figure_columns);
     }
     let titles = [&[head.as_str()][..], &columns[..]].concat();
-    let rows = rows.into_iter().map(|row| pivot.line(row, &columns));
+    let rows = rows
+        .into_iter()
+        .map(|row| pivot.line(row, &columns, plus_minus));
     let table = fill_table(plain(), &aligned_columns(&titles, 1), rows);
     format!("{}\n{}", pivot.figure, render(&table))
 }
@@ -283,7 +294,7 @@ pub fn markdown(pivots: &[PivotTable]) -> String {
         }
         let (rows, columns) = pivot.headers();
         let headers = [&[pivot.rows.as_str()][..], &columns[..]].concat();
-        let rows = rows.into_iter().map(|row| pivot.line(row, &columns));
+        let rows = rows.into_iter().map(|row| pivot.line(row, &columns, "±"));
         let table = markdown_table(&aligned_columns(&headers, 1), rows);
         text.push_str(&format!("{}:\n\n{table}", pivot.figure));
         let notes = pivot.notes();
@@ -348,6 +359,11 @@ fn document(pivot: &PivotTable) -> Value {
 mod tests {
     use super::*;
 
+    const UTF8: TextStyle = TextStyle {
+        utf8: true,
+        color: false,
+    };
+
     /// A table of two kernels and three devices, with the longest figures.
     fn long_pivot() -> PivotTable {
         let devices = ["Samsung SSD 970 EVO Plus 500GB", "hdd", "sata-ssd"];
@@ -386,7 +402,7 @@ mod tests {
         let pivots = [long_pivot()];
         for columns in [40, 60] {
             crate::text_table::set_columns(columns);
-            let text = tables(&pivots);
+            let text = tables(&pivots, UTF8);
             let widest = text.lines().map(|line| line.chars().count()).max();
             assert!(widest.unwrap() <= columns, "{text}");
             let figure = "~370 MiB/s (12, ±>100%) 91%";
@@ -397,9 +413,19 @@ mod tests {
     }
 
     #[test]
+    fn pivot_without_utf8_locale_is_ascii() {
+        // A narrow table keeps each figure on one line.
+        crate::text_table::set_columns(60);
+        let text = tables(&[long_pivot()], TextStyle::PLAIN);
+        assert!(text.is_ascii(), "{text}");
+        assert!(text.contains("(12, +->100%)"), "{text}");
+        crate::text_table::set_columns(80);
+    }
+
+    #[test]
     fn figure_has_known_digits_and_a_mark_without_an_interval() {
         let mut pivot = long_pivot();
-        let unknown = [tables(&[long_pivot()]), markdown(&[long_pivot()])];
+        let unknown = [tables(&[long_pivot()], UTF8), markdown(&[long_pivot()])];
         assert!(unknown[0].contains("~370 MiB/s (12, "), "{}", unknown[0]);
         assert!(unknown[0].contains(UNKNOWN_LEGEND), "{}", unknown[0]);
         assert!(
@@ -412,7 +438,7 @@ mod tests {
         for cell in pivot.cells.values_mut() {
             cell.bounds = Some((cell.value * 0.9, cell.value * 1.1));
         }
-        let known = tables(&[pivot]);
+        let known = tables(&[pivot], UTF8);
         assert!(known.contains(" 365 MiB/s (12, "), "{known}");
         assert!(!known.contains('~'), "{known}");
         let latency = |bounds| known_in_unit(FigureUnit::Nanoseconds, 1_364_000.0, bounds);

@@ -4,6 +4,9 @@ use iosonde_result::compare::{ComparisonRow, Measure, Subject};
 use iosonde_result::words;
 use serde::{Deserialize, Serialize};
 
+/// Least printed half of an interval of a ratio: one step of its second decimal.
+const HALF_MIN: f64 = 0.01;
+
 /// A figure that was measured alone and beside a neighbour.
 #[derive(Debug, Clone, PartialEq, Serialize, Deserialize)]
 pub struct BesideFigure {
@@ -45,7 +48,7 @@ impl BesideFigure {
         }
     }
 
-    /// `91.0 us alone, 310 us beside, 3.4 times ± 0.3`.
+    /// `91.0 us alone, 310 us beside, 3.4 +-0.3 times`, in ASCII.
     pub fn sentence(&self) -> String {
         let show = |value| match self.measure {
             Measure::Iops => words::iops_text(value),
@@ -54,11 +57,11 @@ impl BesideFigure {
             _ => words::latency(value),
         };
         let (alone, beside) = (show(self.alone), show(self.beside));
-        format!("{alone} alone, {beside} beside, {}", self.times())
+        format!("{alone} alone, {beside} beside, {}", self.times("+-"))
     }
 
-    /// `3.4 times ± 0.3`, with the wider half of the interval.
-    pub fn times(&self) -> String {
+    /// `3.4 ±0.3 times`, with the wider half of the interval, before which `plus_minus` stands.
+    pub fn times(&self, plus_minus: &str) -> String {
         let half = self.interval.map(|(low, high)| {
             let wider = (high - self.ratio).max(self.ratio - low);
             wider.max(0.0)
@@ -66,7 +69,8 @@ impl BesideFigure {
         match half {
             Some(half) if half < self.ratio => {
                 let digits = if half < 0.095 { 2 } else { 1 };
-                format!("{:.digits$} times ± {half:.digits$}", self.ratio)
+                let half = half.max(HALF_MIN);
+                format!("{:.digits$} {plus_minus}{half:.digits$} times", self.ratio)
             }
             _ => format!("{:.1} times, interval unknown", self.ratio),
         }
@@ -92,12 +96,15 @@ mod tests {
         };
         let shown = figure.sentence();
         assert!(
-            shown.contains("alone") && shown.ends_with("3.4 times ± 0.3"),
+            shown.contains("alone") && shown.ends_with("3.4 +-0.3 times"),
             "{shown}"
         );
+        assert_eq!(figure.times("±"), "3.4 ±0.3 times");
+        figure.interval = Some((3.406, 3.407));
+        assert_eq!(figure.times("±"), "3.41 ±0.01 times");
         figure.interval = None;
-        assert_eq!(figure.times(), "3.4 times, interval unknown");
+        assert_eq!(figure.times("±"), "3.4 times, interval unknown");
         figure.interval = Some((0.0, 100.0));
-        assert_eq!(figure.times(), "3.4 times, interval unknown");
+        assert_eq!(figure.times("±"), "3.4 times, interval unknown");
     }
 }

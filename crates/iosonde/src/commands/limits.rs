@@ -79,7 +79,11 @@ fn refused_product(
     let LimitsError::Missing { parameter, .. } = error else {
         return refused(error);
     };
-    let (options, is_answered) = example_options(limits, query, parameter);
+    let (values, is_answered) = example_values(limits, query, parameter);
+    let options = values
+        .iter()
+        .map(|(name, value)| format!("--{name} {value}"));
+    let options = options.collect::<Vec<_>>().join(" ");
     let product = args.product.as_deref().unwrap_or_default();
     let is_product_alone =
         args.about_a_product().is_none() && args.file.is_none() && !product.contains(':');
@@ -91,10 +95,17 @@ fn refused_product(
     CommandError::usage(error.to_string(), help)
 }
 
-/// Options with examples of the parameter that a query lacks, and of those that it lacks then; and
-/// whether the query has an answer with them.
-fn example_options(limits: &Limits, mut query: Query, missing: &'static str) -> (String, bool) {
-    let (mut options, mut parameter) = (Vec::new(), missing);
+/// Name of a parameter, and an example of its value.
+pub(super) type ExampleValue = (&'static str, &'static str);
+
+/// Examples of the parameter that a query lacks, and of those that it lacks then; and whether the
+/// query has an answer with them.
+pub(super) fn example_values(
+    limits: &Limits,
+    mut query: Query,
+    missing: &'static str,
+) -> (Vec<ExampleValue>, bool) {
+    let (mut values, mut parameter) = (Vec::new(), missing);
     for _ in 0..EXAMPLE_VALUES.len() {
         let mut examples = EXAMPLE_VALUES.into_iter();
         let Some((_, value)) = examples.find(|(name, _)| *name == parameter) else {
@@ -104,20 +115,20 @@ fn example_options(limits: &Limits, mut query: Query, missing: &'static str) -> 
         if is_given || query.set(parameter, value).is_err() {
             break;
         }
-        options.push(format!("--{parameter} {value}"));
+        values.push((parameter, value));
         match limits.evaluate(&query) {
-            Ok(_) => return (options.join(" "), true),
+            Ok(_) => return (values, true),
             Err(LimitsError::Missing {
                 parameter: next, ..
             }) => parameter = next,
             // The product has no such value.
             Err(_) => {
-                options.pop();
+                values.pop();
                 break;
             }
         }
     }
-    (options.join(" "), false)
+    (values, false)
 }
 
 /// The usage error for a machine without a product: its limits differ between products.

@@ -67,7 +67,7 @@ pub(super) fn run(args: &ShowArgs, words: &[String]) -> Result<(), CommandError>
                 .for_each(|study| report.kept(study));
             report.html(None)?
         }
-        PivotFormat::Table => pivot::tables(&pivots),
+        PivotFormat::Table => pivot::tables(&pivots, output.style()),
         PivotFormat::Csv => pivot::pivot_csv(&pivots),
         PivotFormat::Markdown => pivot::markdown(&pivots),
         PivotFormat::Json => pivot::pivot_json(&pivots)?,
@@ -225,7 +225,7 @@ mod tests {
             unknown.contains("no result has the key `disc`"),
             "{unknown}"
         );
-        let none = text(&Filter::default());
-        assert!(none.contains("the history has no results"), "{none}");
+        let none = nothing_selected(&Filter::default(), &keys);
+        assert_eq!(none.usage_parts().0, "the history has no results");
     }
 }

@@ -33,7 +33,7 @@ use iosonde_study::probe::{
 use iosonde_study::promise_check::PromiseCheck;
 use iosonde_study::{StudyDriver, StudyError, StudyNeighbour};
 use probe_output::is_short;
-use probe_runs::{ProbeRuns, refuse_numbered_run, run_number};
+use probe_runs::{ProbeRuns, has_failed, refuse_numbered_run, run_number};
 use std::path::PathBuf;
 use std::sync::{RwLock, mpsc};
 use std::thread::ScopedJoinHandle;
@@ -232,6 +232,10 @@ impl ProbeCommand<'_> {
                 }
                 None => self.here(who, &mut live, history_writer, hand_on),
             });
+        // Before the turn of another target, which draws the view.
+        if closed.is_err() {
+            live.fail();
+        }
         // `hand_on` waits for the other probes, which may wait for the turn of this one.
         drop(present);
         closed.unwrap_or_else(|failure| {
@@ -402,6 +406,10 @@ fn probe_in_turn(
     let mut driver = driver.with_hook(&mut history_hook).with_hook(&mut turn);
     let outcome = run_probe(&mut driver, target, options);
     drop(driver);
+    let is_whole = |result: &ProbeResult| !has_failed(result);
+    if !outcome.as_ref().is_ok_and(is_whole) {
+        live.fail();
+    }
     live.finish();
     outcome
 }
@@ -441,8 +449,9 @@ mod tests {
     use clap::Parser;
     use std::time::Duration;
 
-    /// Numbers of results and of failures. Targets are not checked before.
-    fn probed(targets: [&str; 2]) -> (usize, usize) {
+    /// Numbers of results and of failures, and the targets that the view shows as failed. Targets
+    /// are not checked before.
+    fn probed(targets: [&str; 2]) -> (usize, usize, [bool; 2]) {
         let words = ["iosonde", "probe", "--quick", "--no-save"];
         let cli = Cli::try_parse_from(words.into_iter().chain(targets)).unwrap();
         let CliCommand::Probe(args) = cli.command else {
@@ -451,20 +460,22 @@ mod tests {
         let (sender, ended) = mpsc::channel();
         std::thread::spawn(move || {
             let stop = StopSignal::default();
+            let view = TargetsView::new(&args.targets, run_number(&args, 1));
             let probes = ProbeCommand {
                 consent: args.consent.noted(),
                 promises: &[],
                 neighbour: None,
                 stop: &stop,
                 turns: TurnOrder::new(args.targets.len(), args.seed),
-                view: None,
+                view: Some(view.clone()),
                 run: 1,
                 args: &args,
             };
             let history_writer = HistoryWriter::open(&args.keep.options()).ok().unwrap();
             let mut history_writers = open_writers(&args, history_writer).ok().unwrap();
             let closed = probes.probe_all(&mut history_writers, |results, failed| {
-                let counts = (results.len(), usize::from(failed.is_some()));
+                let shown = [0, 1].map(|index| view.has_failed(index));
+                let counts = (results.len(), usize::from(failed.is_some()), shown);
                 sender.send(counts).unwrap();
             });
             assert!(closed.is_ok());
@@ -476,7 +487,7 @@ mod tests {
     #[test]
     fn target_that_fails_before_its_turn_blocks_no_other() {
         let gone = "/proc/iosonde/gone";
-        assert_eq!(probed([gone, "sim:hdd"]), (1, 1));
-        assert_eq!(probed(["sim:hdd", gone]), (1, 1));
+        assert_eq!(probed([gone, "sim:hdd"]), (1, 1, [true, false]));
+        assert_eq!(probed(["sim:hdd", gone]), (1, 1, [false, true]));
     }
 }

@@ -81,6 +81,17 @@ impl ProbeLive {
         }
     }
 
+    /// Shows that the target failed: no run follows this one. A target that an interrupt ended has
+    /// not failed.
+    pub(crate) fn fail(&self) {
+        if self.stop.interrupt.is_requested() {
+            return;
+        }
+        if let Some((index, together)) = &self.together {
+            together.fail(*index);
+        }
+    }
+
     /// Removes the screen.
     pub(crate) fn finish(&mut self) {
         self.view.clear();

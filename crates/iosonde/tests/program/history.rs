@@ -225,12 +225,12 @@ fn result_is_printed_while_history_is_locked() {
 #[test]
 fn concurrent_writers_lose_no_result() {
     let scratch = Scratch::new("writers");
-    let files: Vec<PathBuf> = (0..60).map(|number| scratch.fio_json(number)).collect();
+    let files: Vec<PathBuf> = (0..24).map(|number| scratch.fio_json(number)).collect();
     // In each round, the first program creates the file while the others open it.
     for _ in 0..6 {
         let _ = fs::remove_dir_all(scratch.path("data"));
         let started: Vec<_> = files
-            .chunks(15)
+            .chunks(6)
             .map(|files| {
                 let mut command = scratch.command(&["import"]);
                 command.args(files).stdout(Stdio::null());
@@ -241,7 +241,7 @@ fn concurrent_writers_lose_no_result() {
             let output = child.wait_with_output().unwrap();
             assert!(output.status.success(), "{}", error(&output));
         }
-        assert_eq!(scratch.listed().len(), 60);
+        assert_eq!(scratch.listed().len(), 24);
         assert_eq!(integrity(&scratch.store()), "ok");
     }
 }

@@ -20,12 +20,13 @@ const COLUMNS: [TableColumn<'_>; 5] = [
 /// ratio stays.
 const LEAST_IMPORTANT: [usize; 2] = [2, 3];
 
-/// Returns the figures as text. Empty if nothing was measured beside a neighbour.
-pub(super) fn table(result: &SuiteResult) -> String {
+/// Returns the figures as text. Empty if nothing was measured beside a neighbour. `plus_minus`
+/// stands before half an interval.
+pub(super) fn table(result: &SuiteResult, plus_minus: &str) -> String {
     let Some(title) = title(result) else {
         return String::new();
     };
-    let mut table = fill_table(plain(), &COLUMNS, neighbour_rows(result));
+    let mut table = fill_table(plain(), &COLUMNS, neighbour_rows(result, plus_minus));
     hide_columns(&mut table, &LEAST_IMPORTANT);
     format!("\n{}{}", wrapped(&title), render(&table))
 }
@@ -35,7 +36,7 @@ pub(super) fn markdown(result: &SuiteResult) -> String {
     let Some(title) = title(result) else {
         return String::new();
     };
-    let table = markdown_table(&COLUMNS, neighbour_rows(result));
+    let table = markdown_table(&COLUMNS, neighbour_rows(result, "±"));
     format!("\n{title}\n\n{table}")
 }
 
@@ -52,7 +53,7 @@ fn title(result: &SuiteResult) -> Option<String> {
     })
 }
 
-fn neighbour_rows(result: &SuiteResult) -> Vec<[String; 5]> {
+fn neighbour_rows(result: &SuiteResult, plus_minus: &str) -> Vec<[String; 5]> {
     let shown = result.beside.iter().filter(|figure| is_shown(figure));
     let mut before = "";
     let mut rows = Vec::new();
@@ -67,7 +68,7 @@ fn neighbour_rows(result: &SuiteResult) -> Vec<[String; 5]> {
             format!("{} {}", figure.subject.name(), figure.measure.title()),
             known_figure(figure.measure, figure.alone, figure.alone_interval),
             known_figure(figure.measure, figure.beside, figure.beside_interval),
-            figure.times(),
+            figure.times(plus_minus),
         ]);
     }
     rows

@@ -143,6 +143,35 @@ fn verdicts_have_signs_and_the_colours_of_their_meaning() {
 }
 
 #[test]
+fn suite_verdicts_precede_figures_and_notes_follow_once() {
+    let mut result = suite_with_long_texts();
+    let note = "the device was throttled";
+    result.steps[0].findings.push(note.to_owned());
+    let again = StepResult {
+        repetition: 2,
+        ..result.steps[0].clone()
+    };
+    result.steps.push(again);
+    let is_ordered = |text: &str, starts: &[&str]| {
+        let places = starts.iter().map(|start| text.find(start));
+        let places: Vec<usize> = places.map(|place| place.expect(text)).collect();
+        assert!(places.is_sorted(), "{starts:?} at {places:?}: {text}");
+    };
+    let text = table(&result, TextStyle::PLAIN);
+    let figures = "rate that keeps the objective";
+    is_ordered(
+        &text,
+        &["\nnot measured ", figures, "\nqueries: knee ", note],
+    );
+    assert_eq!(text.matches(note).count(), 1, "{text}");
+    let document = markdown(&[result]);
+    is_ordered(
+        &document,
+        &["| not measured |", figures, "\nqueries: knee "],
+    );
+}
+
+#[test]
 fn stored_suite_ends_with_the_next_command() {
     let text = table_with_id(&suite_of_rates(), (Some("3fa9c1"), ""), TextStyle::PLAIN);
     let last = text.lines().next_back().unwrap();

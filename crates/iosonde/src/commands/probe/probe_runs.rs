@@ -42,9 +42,7 @@ impl<'a> ProbeRuns<'a> {
         ended: Vec<(usize, EndedProbe)>,
         failed: Option<CommandError>,
     ) {
-        let is_cut = |result: &ProbeResult| {
-            result.interrupted || result.error.is_some() || result.failure().is_some()
-        };
+        let is_cut = |result: &ProbeResult| result.interrupted || has_failed(result);
         let is_last = run >= self.args.repeat.unwrap_or(1)
             || self.stop.signal().is_some()
             || failed.is_some()
@@ -96,6 +94,11 @@ impl<'a> ProbeRuns<'a> {
             }
         };
     }
+}
+
+/// Whether an error ended the probe early. No run follows.
+pub(super) fn has_failed(result: &ProbeResult) -> bool {
+    result.error.is_some() || result.failure().is_some()
 }
 
 /// Fails if the runs of a simulated device would be equal.
