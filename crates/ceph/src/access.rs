@@ -2,7 +2,7 @@
 
 use crate::error::CephError;
 use crate::stoppable_connect::connect_until_stop;
-use crate::sys::rados::RadosCluster;
+use crate::sys::rados::{RadosCluster, require_librados};
 use iosonde_job::plan::CephAccess;
 
 /// Maximum time for the connection to the monitors, in seconds.
@@ -146,6 +146,7 @@ fn new_client(
     ours: &[ClientSetting],
     timeout_owner: OsdTimeoutOwner,
 ) -> Result<RadosCluster, CephError> {
+    require_librados()?;
     let environment = CephArgsIdentity::parse(&std::env::var("CEPH_ARGS").unwrap_or_default());
     let name = access.client.as_ref().or(environment.name.as_ref());
     let name = name.map_or_else(|| "client.admin".to_owned(), |name| full_name(name));

@@ -4,7 +4,7 @@ use crate::access::{WorkerLoad, connect, connect_for_objects, connect_to_limit};
 use crate::error::CephError;
 use crate::open_handles::OpenHandles;
 use crate::sys::io_ctx::IoCtx;
-use crate::sys::rados::{RadosCluster, WeakCluster};
+use crate::sys::rados::{RadosCluster, WeakCluster, require_librados};
 use crate::sys::rbd::{Image, WeakImage};
 use crate::uri::target_uri;
 use iosonde_job::plan::{Ceph, CephAccess, Engine};
@@ -36,6 +36,7 @@ static CLIENTS: OpenHandles<CephAccess, Option<WeakCluster>> = OpenHandles::new(
 /// # Errors
 /// A cluster that cannot be reached, or refuses the client.
 pub fn share_client(access: &CephAccess) -> Result<RadosCluster, CephError> {
+    require_librados()?;
     let handle = CLIENTS.handles_of_key(access);
     let mut shared = handle.lock().unwrap_or_else(PoisonError::into_inner);
     if let Some(client) = shared.as_ref().and_then(WeakCluster::upgrade) {
@@ -55,6 +56,9 @@ static IMAGES: OpenHandles<ImageKey, Vec<(bool, WeakImage)>> = OpenHandles::new(
 /// Opens a job's image, or shares the open one: two clients would take the exclusive lock from each
 /// other at each write.
 pub(crate) fn open_image(ceph: &Ceph, writes: bool) -> Result<Image, RunError> {
+    let name = ceph.image.as_deref().unwrap_or_default();
+    let failed = |error: CephError| error.on(&target_uri(Engine::Rbd, ceph, Some(name)));
+    require_librados().map_err(failed)?;
     let key = (
         ceph.access.clone(),
         ceph.pool.clone(),
@@ -68,13 +72,11 @@ pub(crate) fn open_image(ceph: &Ceph, writes: bool) -> Result<Image, RunError> {
     if let Some(image) = fitting.find_map(|(_, image)| image.upgrade()) {
         return Ok(image);
     }
-    let name = ceph.image.as_deref().unwrap_or_default();
-    let uri = target_uri(Engine::Rbd, ceph, Some(name));
-    let cluster = connect(&ceph.access).map_err(|error| error.on(&uri))?;
+    let cluster = connect(&ceph.access).map_err(failed)?;
     let image = cluster
         .pool(&ceph.pool, ceph.namespace.as_deref())
         .and_then(|pool| Image::open(&pool, name, writes))
-        .map_err(|error| error.on(&uri))?;
+        .map_err(failed)?;
     images.push((writes, image.downgrade()));
     Ok(image)
 }

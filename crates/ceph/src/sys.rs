@@ -4,6 +4,7 @@
 //! [`IoMemory`](iosonde_engine::sys::memory::IoMemory), so a library only accesses buffers.
 #![allow(unsafe_code)]
 
+mod allocator;
 pub(crate) mod image_requests;
 pub(crate) mod image_writers;
 mod images_of_pool;

@@ -2,6 +2,7 @@
 //!
 //! The library is never unloaded, because its threads keep running.
 
+use super::allocator::keep_freed_memory;
 use super::pending_ios::LibraryPtr;
 use crate::error::{CephAction, CephError};
 use libloading::Library;
@@ -150,15 +151,22 @@ functions! {
     }
 }
 
-/// Loads a library permanently, with the functions that `find` looks up. Fails in a build without
-/// the feature `librados`, which otherwise compiles the whole crate.
+/// Fails in a build without the feature `librados`, which otherwise compiles the whole crate. The
+/// functions that open clients, images and workers call it first, so that the linker leaves out the
+/// code behind them.
+pub(crate) fn require_librados() -> Result<(), CephError> {
+    match cfg!(feature = "librados") {
+        true => Ok(()),
+        false => Err(CephError::NotBuilt),
+    }
+}
+
+/// Loads a library permanently, with the functions that `find` looks up.
 pub(super) fn load_library<T>(
     (name, package): (&'static str, &'static str),
     find: impl Fn(&Library) -> Result<T, libloading::Error>,
 ) -> Result<T, CephError> {
-    if !cfg!(feature = "librados") {
-        return Err(CephError::NotBuilt);
-    }
+    require_librados()?;
     let failed = |error: libloading::Error| CephError::Library {
         library: name,
         package,
@@ -176,7 +184,10 @@ impl Rados {
     /// Returns librados, loaded on the first call.
     pub(super) fn loaded() -> Result<&'static Rados, CephError> {
         static LOADED: OnceLock<Result<Rados, CephError>> = OnceLock::new();
-        let loaded = LOADED.get_or_init(|| load_library(LIBRARY, Rados::load_from));
+        let loaded = LOADED.get_or_init(|| {
+            keep_freed_memory();
+            load_library(LIBRARY, Rados::load_from)
+        });
         loaded.as_ref().map_err(Clone::clone)
     }
 }
