@@ -1,4 +1,4 @@
-//! Builds the agent and embeds it in the program, compressed. The program sends it into pods.
+//! Builds the agent and embeds it in the program, which sends it into pods.
 //!
 //! Only builds of the profiles `release` and `quick` include it, so that checks, tests and fuzz
 //! targets do not wait. A program without it uses the file in `IOSONDE_AGENT`. At build time, the
@@ -6,11 +6,10 @@
 //!
 //! A release also has the agent of the other architecture: `IOSONDE_AGENT_X86_64` and
 //! `IOSONDE_AGENT_AARCH64` name agents that were built before. `cargo xtask dist` sets both.
+//!
+//! Agents are embedded as they are. They share much of their machine code and text with the
+//! program, so the archive of a release packs them better than agents that were compressed here.
 
-#[path = "src/commands/agent_compression.rs"]
-mod agent_compression;
-
-use agent_compression::compress_agent;
 use std::env;
 use std::error::Error;
 use std::fs;
@@ -19,10 +18,9 @@ use std::process::Command;
 
 fn main() -> Result<(), Box<dyn Error>> {
     println!("cargo::rerun-if-changed=build.rs");
-    println!("cargo::rerun-if-changed=src/commands/agent_compression.rs");
     println!("cargo::rerun-if-env-changed=IOSONDE_AGENT");
     let out = PathBuf::from(env::var("OUT_DIR")?);
-    let embedded = out.join("agent.xz");
+    let embedded = out.join("agent-own");
     if is_release_for_lld() {
         // lld merges functions with equal machine code, of which generic code has many. Rust does
         // not promise distinct addresses of functions. SQLite compares a few such addresses, but no
@@ -31,13 +29,13 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
     let architecture = env::var("CARGO_CFG_TARGET_ARCH")?;
     let (own, other) = agent_variables(&architecture);
-    embed_other(other, &out.join("agent-other.xz"))?;
+    embed_other(other, &out.join("agent-other"))?;
     let has_other = other.and_then(given_agent).is_some();
     if let Some(given) = own
         .and_then(given_agent)
         .or_else(|| given_agent("IOSONDE_AGENT"))
     {
-        compress(&given, &embedded)?;
+        embed(&given, &embedded)?;
     } else if embeds_agent(&out)? && !is_for_linux() {
         if !has_other {
             println!(
@@ -63,7 +61,7 @@ fn main() -> Result<(), Box<dyn Error>> {
             println!("cargo::rerun-if-changed={}", root.join(part).display());
         }
         match agent(&root, &out) {
-            Ok(built) => compress(&built, &embedded)?,
+            Ok(built) => embed(&built, &embedded)?,
             Err(why) => without(&why.to_string(), &embedded)?,
         }
     } else {
@@ -94,7 +92,7 @@ fn given_agent(variable: &str) -> Option<PathBuf> {
 /// Embeds the agent of the other architecture, if one was built. Else the file is empty.
 fn embed_other(variable: Option<&str>, embedded: &Path) -> Result<(), Box<dyn Error>> {
     match variable.and_then(given_agent) {
-        Some(agent) => compress(&agent, embedded),
+        Some(agent) => embed(&agent, embedded),
         None => Ok(fs::write(embedded, [])?),
     }
 }
@@ -142,13 +140,10 @@ fn toolchain_has_lld() -> bool {
         .exists()
 }
 
-/// Compresses the agent. An empty file stays empty: the program then contains no agent.
-fn compress(agent: &Path, embedded: &Path) -> Result<(), Box<dyn Error>> {
-    let bytes = fs::read(agent)?;
-    if bytes.is_empty() {
-        return Ok(fs::write(embedded, [])?);
-    }
-    Ok(fs::write(embedded, compress_agent(&bytes)?)?)
+/// Writes the agent to the file that the program includes. The file has none of the agent's
+/// permissions: the next build can replace it. If the agent is empty, the program contains none.
+fn embed(agent: &Path, embedded: &Path) -> Result<(), Box<dyn Error>> {
+    Ok(fs::write(embedded, fs::read(agent)?)?)
 }
 
 /// Builds without the agent: some distributions ship no libc.a. Only pods need the agent.

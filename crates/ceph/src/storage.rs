@@ -10,6 +10,7 @@ use crate::rados_backend::RadosBackend;
 use crate::rbd_backend::RbdBackend;
 use crate::resources::CephResources;
 use crate::sys::image_writers::FlushError;
+use crate::sys::rados::require_librados;
 use crate::uri::{file_name, file_uris, object_name, resolve_uris, target_uri};
 use crate::used_client::{describe_image, describe_pool};
 use iosonde_engine::files::WorkerFiles;
@@ -87,6 +88,8 @@ impl RemoteStorage for CephStorage {
         interrupt: &Arc<Interrupt>,
     ) -> Result<(Box<dyn RemoteIo>, CephUsed), RunError> {
         let ceph = ceph_options(job)?;
+        let uri = || target_uri(job.io.engine, ceph, ceph.image.as_deref());
+        require_librados().map_err(|error| error.on(&uri()))?;
         match job.io.engine {
             Engine::Rbd => {
                 let image = open_image(ceph, changes_data(job))?;

@@ -1,7 +1,5 @@
 //! One module for each command, and their dispatch.
 
-#[cfg(test)]
-mod agent_compression;
 mod beforehand;
 mod bench_table;
 pub(crate) mod ceph;
@@ -350,10 +348,7 @@ mod tests {
         let Err(error) = keep_args(&[OsString::from("--label=a")]) else {
             panic!("a label without a value is an error");
         };
-        assert_eq!(
-            error.usage_parts().1,
-            "`iosonde probe --help` describes --label"
-        );
+        assert_eq!(error.usage_parts().1, "for example `--label build=main`");
     }
 
     /// A full disk does not hide a leftover in a cluster.

@@ -11,6 +11,7 @@ mod figure_texts;
 mod foreign;
 mod knees;
 mod page_csi;
+mod page_figure_texts;
 mod page_figures;
 mod page_header;
 mod page_lifecycle;
@@ -39,12 +40,10 @@ mod text_elements;
 pub use build::HtmlReportBuilder;
 
 use document::PageReport;
-use flate2::read::ZlibDecoder;
 use serde::ser::Error as _;
-use std::io::{self, Read};
 
-/// The page without results, compressed (zlib) by the build script.
-static COMPRESSED_PAGE: &[u8] = include_bytes!(concat!(env!("OUT_DIR"), "/report.html.zlib"));
+/// The page without results. It is not compressed: the archive of a release packs it better.
+static EMPTY_PAGE: &str = include_str!("../../../web/dist/report.html");
 
 /// Placeholder of the document.
 const PLACE: &str = "\"the results are put here\"";
@@ -55,21 +54,13 @@ const EMPTY_TITLE: &str = "<title>iosonde report</title>";
 /// Placeholder of the text for browsers whose scripts are off.
 const TEXT_PLACE: &str = "<!--the text is put here-->";
 
-/// Returns the page without results. This takes a few milliseconds.
-fn empty_page() -> io::Result<String> {
-    let mut page = String::new();
-    ZlibDecoder::new(COMPRESSED_PAGE).read_to_string(&mut page)?;
-    Ok(page)
-}
-
 /// Returns the HTML file.
 fn html_page(report: &PageReport) -> serde_json::Result<String> {
     let json = serde_json::to_string(report)?;
-    let empty = empty_page().map_err(serde_json::Error::io)?;
     let has_no = |what: &str| {
         serde_json::Error::custom(format!("web/dist/report.html has no place for the {what}"))
     };
-    let (before, after) = empty.split_once(PLACE).ok_or_else(|| has_no("results"))?;
+    let (before, after) = (EMPTY_PAGE.split_once(PLACE)).ok_or_else(|| has_no("results"))?;
     let (head, between) = before
         .split_once(TEXT_PLACE)
         .ok_or_else(|| has_no("text"))?;

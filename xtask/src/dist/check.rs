@@ -3,7 +3,7 @@
 use super::architecture::{Architecture, ClientTarget, Flavour};
 use super::archive::sorted_entries;
 use super::audit_data;
-use super::build::{GLIBC_MINIMUM, output, run};
+use super::build::{GLIBC_MINIMUM, agent_program, output, run};
 use super::check_log::{CheckLog, UncheckedReason};
 use super::check_scope::CheckScope;
 use super::release::Release;
@@ -120,8 +120,8 @@ impl UnpackedClient {
     }
 }
 
-/// Checks the executable without running it: its size, its libraries, and that it names no path of
-/// this machine.
+/// Checks the executable without running it: its size, its libraries, its agents, and that it names
+/// no path of this machine.
 fn check_program(release: &Release, client: &UnpackedClient) -> Result<()> {
     let program = client.program();
     let bytes =
@@ -150,6 +150,25 @@ fn check_program(release: &Release, client: &UnpackedClient) -> Result<()> {
         !contains(&bytes, root),
         "the client contains the path of this checkout"
     );
+    check_embedded_agents(release, &bytes)
+}
+
+/// Fails unless the client contains each agent that was built with it, byte for byte. A release
+/// that another machine has built comes without these files.
+fn check_embedded_agents(release: &Release, client: &[u8]) -> Result<()> {
+    for architecture in Architecture::ALL {
+        let path = agent_program(release, architecture);
+        if !path.is_file() {
+            continue;
+        }
+        let agent =
+            std::fs::read(&path).with_context(|| format!("cannot read {}", path.display()))?;
+        ensure!(
+            contains(client, &agent),
+            "the client does not contain {}",
+            path.display()
+        );
+    }
     Ok(())
 }
 
@@ -249,6 +268,26 @@ mod tests {
         let symbols = b"\0GLIBC_2.9\0GLIBC_2.28\0GLIBC_2.3.4\0GLIBC_PRIVATE\0";
         assert_eq!(newest_glibc(symbols), Some((2, 28)));
         assert_eq!(newest_glibc(b"\x7fELF without libraries"), None);
+    }
+
+    #[test]
+    fn client_without_built_agent_is_refused() {
+        let directory = tempfile::tempdir().unwrap();
+        let release = Release {
+            root: directory.path().to_owned(),
+            directory: directory.path().join("dist"),
+            version: "1.0.0".to_owned(),
+            epoch: 0,
+        };
+        check_embedded_agents(&release, b"client of another machine").unwrap();
+        for architecture in Architecture::ALL {
+            let agent = agent_program(&release, architecture);
+            std::fs::create_dir_all(agent.parent().unwrap()).unwrap();
+            std::fs::write(&agent, architecture.rust()).unwrap();
+        }
+        check_embedded_agents(&release, b"client, x86_64, aarch64").unwrap();
+        let error = check_embedded_agents(&release, b"client, x86_64").unwrap_err();
+        assert!(error.to_string().contains("aarch64"), "{error}");
     }
 
     #[test]

@@ -106,10 +106,12 @@ pub(crate) fn write_deb(
     write_file(&root.join("DEBIAN/postinst"), &postinst(), 0o755)?;
     write_file(&root.join("DEBIAN/prerm"), PRERM, 0o755)?;
     let package = directory.join(deb_name(content.version, content.architecture));
-    // One thread: several would make the bytes depend on the number of processors.
+    // One thread: several would make the bytes depend on the number of processors. Level 9: its
+    // dictionary spans the program, whose agents share machine code with it.
     output(
         Command::new("dpkg-deb")
-            .args(["--root-owner-group", "-Zxz", "--threads-max=1", "--build"])
+            .args(["--root-owner-group", "-Zxz", "-z9"])
+            .args(["--threads-max=1", "--build"])
             .args([&root, &package])
             .env("SOURCE_DATE_EPOCH", content.epoch.to_string()),
     )?;
@@ -142,8 +144,8 @@ pub(crate) fn write_rpm(
         // The binary is stripped, and the documents are packed as they are.
         "__os_install_post %{nil}".to_owned(),
         "debug_package %{nil}".to_owned(),
-        // One thread, and a format that RHEL 8 reads.
-        "_binary_payload w6.xzdio".to_owned(),
+        // One thread, a dictionary as in the Debian package, and a format that RHEL 8 reads.
+        "_binary_payload w9.xzdio".to_owned(),
     ];
     let mut rpmbuild = Command::new("rpmbuild");
     rpmbuild.args(["-bb", "--quiet", "--nodeps", "--target"]);

@@ -23,9 +23,8 @@ const LICENCE_FILES: [&str; 6] = [
 /// Libraries that are no crates.
 const LIBRARIES: &str = "\
 The executables also contain the standard library of Rust (MIT OR Apache-2.0,
-Copyright (c) The Rust Project Contributors), SQLite (public domain), and parts of the C library
-they are linked with statically: musl (MIT, Copyright (c) 2005-2020 Rich Felker, et al.) in a static
-client, the GNU C library (LGPL-2.1-or-later, source: https://sourceware.org/glibc) in the agents.
+Copyright (c) The Rust Project Contributors) and SQLite (public domain). Agents and static clients
+contain parts of musl (MIT, Copyright (c) 2005-2020 Rich Felker, et al.), their C library.
 ";
 /// Licence of the font that `iosonde plot` contains.
 const FONT_LICENCE: &str = include_str!("../../../data/fonts/OFL.txt");
