@@ -10,6 +10,7 @@ mod bars;
 mod bench_target;
 pub(crate) mod ceph;
 mod cpu;
+mod features;
 mod free_cpus;
 mod kube;
 mod many_jobs;
@@ -84,13 +85,15 @@ impl Arguments {
     }
 }
 
-/// Programs other than fio.
+/// Comparisons other than that beside fio.
 #[derive(Debug, clap::Subcommand)]
 enum BenchSubcommand {
     /// Beside rados bench, on a Ceph cluster
     Ceph(Box<ceph::Arguments>),
     /// Beside kubectl and kubestr, on a Kubernetes cluster
     Kube(Box<kube::Arguments>),
+    /// iosonde with single features of the kernel and without them
+    Features(Box<features::Arguments>),
 }
 
 /// Output of `--json`.
@@ -112,6 +115,7 @@ pub(crate) fn run(arguments: &Arguments) -> Result<bool> {
     match &arguments.subcommand {
         Some(BenchSubcommand::Ceph(arguments)) => return ceph::run(arguments),
         Some(BenchSubcommand::Kube(arguments)) => return kube::run(arguments),
+        Some(BenchSubcommand::Features(arguments)) => return features::run(arguments),
         None => {}
     }
     let (rounds, seconds, size_mib) = if arguments.smoke {

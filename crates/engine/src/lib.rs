@@ -11,6 +11,7 @@ pub mod error_policy;
 pub mod files;
 pub mod interrupt;
 pub mod io;
+mod loop_switches;
 mod process_stops;
 mod remedies;
 pub mod remote_storage;

@@ -8,6 +8,7 @@ mod backend_choice;
 mod buffer_memory;
 mod cold_caches;
 mod commands;
+mod concurrent_jobs;
 mod coordinator;
 mod device_watch;
 mod eta;
@@ -36,6 +37,7 @@ mod steady_state_watch;
 mod thread_settings;
 mod threaded_run;
 mod trace_file;
+mod worker_drive;
 mod worker_setup;
 mod worker_thread;
 mod write_guard;
@@ -285,6 +287,7 @@ impl Session for LocalSession {
             holds: &holds,
             created: &created,
             targets: &cold_targets,
+            sqpoll_sharing: &sqpoll_sharing::decide_sqpoll_sharing(plan),
         };
         let mut outcome = threaded_run::run(plan, &clones, &session, context, observer)
             .inspect_err(|_| made.remove())?;

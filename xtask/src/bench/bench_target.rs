@@ -103,7 +103,8 @@ impl BenchTarget {
                 return Ok(Err(Missing("a loop device needs root".to_owned())));
             }
             BenchTargetKind::LoopDevice => {
-                BenchTarget::in_file(Path::new(MEMORY), size_bytes, true)?.behind_loop()?
+                let file = BenchTarget::in_file(Path::new(MEMORY), size_bytes, true)?;
+                file.behind_loop(LoopAccess::ReadOnly)?
             }
             BenchTargetKind::Memory => BenchTarget::in_file(Path::new(MEMORY), size_bytes, true)?,
         };
@@ -113,6 +114,26 @@ impl BenchTarget {
                 target.description
             )))),
             _ => Ok(Ok(target)),
+        }
+    }
+
+    /// Creates a loop device over a file on tmpfs, which jobs may write.
+    pub(super) fn writable_loop(size_bytes: u64) -> Result<Result<BenchTarget, Missing>> {
+        if !nix::unistd::geteuid().is_root() {
+            return Ok(Err(Missing("a loop device needs root".to_owned())));
+        }
+        let file = BenchTarget::in_file(Path::new(MEMORY), size_bytes, true)?;
+        file.behind_loop(LoopAccess::Writable).map(Ok)
+    }
+
+    /// A file or device that exists, and that remains.
+    pub(super) fn existing(path: &Path, size_bytes: u64) -> BenchTarget {
+        BenchTarget {
+            description: path.display().to_string(),
+            size_bytes,
+            engine: BenchEngine::IoUring(path.to_owned()),
+            _device: None,
+            _directory: None,
         }
     }
 
@@ -139,11 +160,11 @@ impl BenchTarget {
         })
     }
 
-    fn behind_loop(self) -> Result<BenchTarget> {
+    fn behind_loop(self, access: LoopAccess) -> Result<BenchTarget> {
         let BenchEngine::IoUring(file) = &self.engine else {
             return Ok(self);
         };
-        let device = LoopDevice::attach(file)?;
+        let device = LoopDevice::attach(file, access)?;
         Ok(BenchTarget {
             description: format!("loop device over a {}", self.description),
             engine: BenchEngine::IoUring(device.path.clone()),
@@ -198,16 +219,24 @@ fn file_system(directory: &Path) -> String {
     }
 }
 
-/// A read-only loop device, detached when dropped.
+/// Whether jobs may write a loop device.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LoopAccess {
+    ReadOnly,
+    Writable,
+}
+
+/// A loop device, detached when dropped.
 #[derive(Debug)]
 struct LoopDevice {
     path: PathBuf,
 }
 
 impl LoopDevice {
-    fn attach(file: &Path) -> Result<LoopDevice> {
+    fn attach(file: &Path, access: LoopAccess) -> Result<LoopDevice> {
         let output = Command::new("losetup")
-            .args(["--find", "--show", "--direct-io=on", "--read-only"])
+            .args(["--find", "--show", "--direct-io=on"])
+            .args((access == LoopAccess::ReadOnly).then_some("--read-only"))
             .arg(file)
             .output()
             .context("starting losetup")?;

@@ -288,7 +288,7 @@ impl ProgramRuns {
 }
 
 /// The command `fio` of a build of iosonde. The cost of storing results is not measured.
-fn fio_of(iosonde: &Path) -> Command {
+pub(super) fn fio_of(iosonde: &Path) -> Command {
     let mut command = Command::new(iosonde);
     command.env("IOSONDE_NO_SAVE", "1").arg("fio");
     command
@@ -317,7 +317,7 @@ fn read_report(text: &str, used: CpuTime) -> Result<RunSample> {
     read_report_of(text, "read", used)
 }
 
-/// Reads JSON of fio or iosonde about a job in one direction: `read` or `write`. fio prints
+/// Reads JSON of fio or iosonde about a job in one direction: `read`, `write` or `trim`. fio prints
 /// messages before the JSON.
 pub(super) fn read_report_of(text: &str, direction: &str, used: CpuTime) -> Result<RunSample> {
     let start = text.find("{\n").context("there is no JSON")?;

@@ -4,6 +4,7 @@ use super::created::{CreatedFiles, FileOpenError};
 use super::file_errors::{ignore_unsupported, must_not_create, target_error};
 use super::rw_flag_check::check_rw_flags;
 use crate::io::FileHandle;
+use crate::loop_switches::LoopSwitches;
 use crate::sys::block;
 use crate::sys::c_library as libc;
 use crate::worker_files::{FileKind, FileUse, WorkerFiles};
@@ -153,12 +154,13 @@ pub fn pre_read(worker: &WorkerFiles) -> Result<(), RunError> {
 }
 
 /// Opens a file with O_NOATIME, which saves the kernel a comparison of times for each read. A file
-/// of another owner is opened without the flag, as the kernel refuses it (EPERM).
+/// of another owner is opened without the flag, as the kernel refuses it (EPERM), and so are all
+/// files with `atime`.
 fn without_atime(
-    kind: FileKind,
+    (kind, atime): (FileKind, bool),
     open: impl Fn(i32) -> Result<File, FileOpenError>,
 ) -> Result<File, FileOpenError> {
-    if kind == FileKind::Stream {
+    if kind == FileKind::Stream || atime {
         return open(0);
     }
     match open(libc::O_NOATIME) {
@@ -232,7 +234,8 @@ impl Opener {
 
     /// Opens a file, drops its page cache (`invalidate`) and advises the order of accesses.
     pub(super) fn open(&self, file: &FileUse) -> Result<File, RunError> {
-        let opened = without_atime(file.kind, |noatime| {
+        let atime = LoopSwitches::from_environment().atime;
+        let opened = without_atime((file.kind, atime), |noatime| {
             let mut options = OpenOptions::new();
             options
                 .read(self.read)
@@ -352,9 +355,9 @@ mod tests {
     use std::cell::RefCell;
 
     /// Flags of each attempt to open a file whose owner is another user.
-    fn attempts_on_foreign_file(kind: FileKind, errno: i32) -> (Vec<i32>, bool) {
+    fn attempts_on_foreign_file(kind: FileKind, atime: bool, errno: i32) -> (Vec<i32>, bool) {
         let attempts = RefCell::new(Vec::new());
-        let opened = without_atime(kind, |flags| {
+        let opened = without_atime((kind, atime), |flags| {
             attempts.borrow_mut().push(flags);
             match flags {
                 0 => Ok(File::open("/dev/null")?),
@@ -368,12 +371,18 @@ mod tests {
     fn foreign_file_is_opened_without_noatime() {
         let noatime = libc::O_NOATIME;
         for kind in [FileKind::Regular, FileKind::BlockDevice] {
-            let refused = attempts_on_foreign_file(kind, libc::EPERM);
+            let refused = attempts_on_foreign_file(kind, false, libc::EPERM);
             assert_eq!(refused, (vec![noatime, 0], true));
-            let failed = attempts_on_foreign_file(kind, libc::EINVAL);
+            let failed = attempts_on_foreign_file(kind, false, libc::EINVAL);
             assert_eq!(failed, (vec![noatime], false), "another error is reported");
+            let with_atime = attempts_on_foreign_file(kind, true, libc::EINVAL);
+            assert_eq!(
+                with_atime,
+                (vec![0], true),
+                "a benchmark leaves the flag out"
+            );
         }
-        let stream = attempts_on_foreign_file(FileKind::Stream, libc::EPERM);
+        let stream = attempts_on_foreign_file(FileKind::Stream, false, libc::EPERM);
         assert_eq!(stream, (vec![0], true));
     }
 

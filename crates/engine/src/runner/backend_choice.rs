@@ -11,6 +11,7 @@ use crate::io::posix_aio_backend::PosixAio;
 use crate::io::remote::RemoteBackend;
 use crate::io::sync::{Sync, Vsync};
 use crate::io::{Backend, FileHandle, Slab};
+use crate::loop_switches::LoopSwitches;
 use crate::remote_storage::RemoteStorage;
 use crate::sys::c_library as libc;
 use crate::sys::ring::{MinWait, RingOptions};
@@ -232,47 +233,16 @@ fn ring_options(job: &Job, circumstances: BackendCircumstances) -> RingOptions {
         vectored: io.uring.nonvectored == Some(false),
         sync_range_flags: sync_range_flags(job),
         // A file that is opened during the run is not probed.
-        discards: job.workload.rw.has(Direction::Trim) && !files_change,
+        discards: job.workload.rw.has(Direction::Trim)
+            && !files_change
+            && !switches.blocking_discard,
+        sqarray: switches.sqarray,
+        plain_descriptor: switches.plain_descriptor,
         no_iowait: switches.no_iowait,
         min_wait: (switches.min_wait && holds_back).then_some(min_wait),
         hybrid_poll: switches.hybrid_poll,
         shared_sqpoll: shares_sqpoll.then_some(number),
         sharing_rings: job.numjobs.max(1),
-    }
-}
-
-/// Environment variable with which `cargo xtask bench` measures a feature of the loop alone.
-const LOOP_SWITCHES: &str = "IOSONDE_RING_OPTIONS";
-
-/// Features of the loop and its ring that only a benchmark switches.
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-pub(super) struct LoopSwitches {
-    no_iowait: bool,
-    min_wait: bool,
-    hybrid_poll: bool,
-    /// Whether the workers of a job share a kernel thread. `None`: if the CPUs are too few.
-    shares_sqpoll: Option<bool>,
-    /// Calls stay small although all I/Os are complete at each reap.
-    pub(super) small_calls: bool,
-}
-
-impl LoopSwitches {
-    /// Reads the environment variable.
-    pub(super) fn from_environment() -> LoopSwitches {
-        LoopSwitches::from_text(&std::env::var(LOOP_SWITCHES).unwrap_or_default())
-    }
-
-    /// Reads names of features, separated by commas. Unknown names have no effect.
-    fn from_text(text: &str) -> LoopSwitches {
-        let names = |name: &str| text.split(',').any(|each| each == name);
-        let shared = names("shared-sqpoll").then_some(true);
-        LoopSwitches {
-            no_iowait: names("no-iowait"),
-            min_wait: names("min-wait"),
-            hybrid_poll: names("hybrid-poll"),
-            shares_sqpoll: shared.or(names("own-sqpoll").then_some(false)),
-            small_calls: names("small-calls"),
-        }
     }
 }
 
@@ -345,31 +315,6 @@ mod tests {
         assert_eq!(names(&job), ["uncached"]);
         (job.io.atomic, job.io.uncached) = (true, false);
         assert_eq!(names(&job), ["atomic"]);
-    }
-
-    #[test]
-    fn loop_switches_are_off_unless_named() {
-        let switches = LoopSwitches::from_text;
-        assert_eq!(switches(""), LoopSwitches::default());
-        assert_eq!(switches("iowait"), LoopSwitches::default());
-        let both = LoopSwitches {
-            no_iowait: true,
-            min_wait: true,
-            ..LoopSwitches::default()
-        };
-        assert_eq!(switches("no-iowait,min-wait"), both);
-        let min_wait = switches("min-wait");
-        assert!(min_wait.min_wait && !min_wait.no_iowait);
-        let small_calls = switches("small-calls");
-        assert!(small_calls.small_calls && !small_calls.min_wait);
-        let polling = LoopSwitches {
-            hybrid_poll: true,
-            shares_sqpoll: Some(true),
-            ..LoopSwitches::default()
-        };
-        assert_eq!(switches("hybrid-poll,shared-sqpoll"), polling);
-        assert_eq!(switches("own-sqpoll").shares_sqpoll, Some(false));
-        assert_eq!(switches("hybrid-poll").shares_sqpoll, None);
     }
 
     #[test]

@@ -24,16 +24,6 @@ pub(super) fn starts_later(plan: &Plan, job: usize) -> bool {
     plan.jobs[job].schedule.wait_for.is_some() || walls.any(|job| job.schedule.stonewall)
 }
 
-/// Returns the jobs that run with a job. A job with `stonewall` or `wait_for` starts a new group.
-/// This is an estimate: a job behind one with `wait_for` may start with an earlier group.
-pub(super) fn concurrent_jobs(plan: &Plan, job: usize) -> &[Job] {
-    let starts_group = |job: &Job| job.schedule.stonewall || job.schedule.wait_for.is_some();
-    let (until, after) = plan.jobs.split_at(job + 1);
-    let start = until.iter().rposition(starts_group).unwrap_or(0);
-    let end = after.iter().position(starts_group).unwrap_or(after.len());
-    &plan.jobs[start..until.len() + end]
-}
-
 /// Whether any job runs commands before or after its I/O.
 pub(super) fn has_commands(plan: &Plan) -> bool {
     let mut schedules = plan.jobs.iter().map(|job| &job.schedule);

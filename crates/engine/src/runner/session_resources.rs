@@ -23,6 +23,9 @@ pub(super) struct SessionRefs<'a> {
     pub(super) created: &'a CreatedFiles,
     /// Targets by which the clusters of `--cold osd` are found. Empty without it.
     pub(super) targets: &'a [TargetInfo],
+    /// For each job, whether its workers share a kernel thread of io_uring, unless the user decides
+    /// otherwise.
+    pub(super) sqpoll_sharing: &'a [bool],
 }
 
 /// The remote resources of a session, shared by its workers. Empty without remote storage.
@@ -110,6 +113,8 @@ fn remote_run<'a>(
         policy: PreparePolicy {
             consent: &runner.consent,
             readonly: runner.readonly,
+            // Only jobs of studies and suites have limits.
+            keeps_data: runner.permissions.is_some(),
             interrupt: &runner.interrupt,
         },
     }
@@ -142,5 +147,24 @@ impl PrepareEvents for ObserverEvents<'_> {
             // A study that knows enough ends its cell, not the layout before it: only the user can.
             let _ = progress.report_written(bytes, self.observer);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::runner::Permissions;
+
+    #[test]
+    fn data_of_images_are_kept_in_sessions_with_limits() {
+        let keeps = |permissions: Option<Permissions>| {
+            let runner = LocalRunner {
+                permissions,
+                ..LocalRunner::default()
+            };
+            remote_run(&Plan::default(), &[], &runner).policy.keeps_data
+        };
+        assert!(keeps(Some(Permissions::default())));
+        assert!(!keeps(None), "as with fio");
     }
 }

@@ -123,6 +123,7 @@ mod tests {
             holds: &DeviceHolds::default(),
             created: &CreatedFiles::default(),
             targets: &[],
+            sqpoll_sharing: &[],
         };
         clone.recheck_at_start(&traced.plan, &session)
     }

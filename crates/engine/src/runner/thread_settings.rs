@@ -108,6 +108,19 @@ fn check_listed(
     .into())
 }
 
+/// Returns the processors on which a job asks its workers to run, whatever its policy. `None`:
+/// those of the process.
+pub(super) fn cpus_of_workers(job: &Job) -> Option<Vec<u32>> {
+    let of_nodes = job.io.numa_cpu_nodes.as_deref().map(cpus_of_nodes);
+    of_nodes.or_else(|| job.io.cpus_allowed.clone())
+}
+
+/// Returns the processors that are online. `None` without the file of sysfs.
+pub(super) fn online_cpus() -> Option<Vec<u32>> {
+    let online = std::fs::read_to_string(CPUS_ONLINE).ok()?;
+    Some(cpu_list(&online))
+}
+
 /// Returns the processors of NUMA nodes, as sysfs lists them.
 fn cpus_of_nodes(nodes: &[u32]) -> Vec<u32> {
     let lists = nodes.iter().filter_map(|node| {
@@ -117,7 +130,7 @@ fn cpus_of_nodes(nodes: &[u32]) -> Vec<u32> {
 }
 
 /// Parses a list such as `0-3,8`.
-fn cpu_list(text: &str) -> Vec<u32> {
+pub(super) fn cpu_list(text: &str) -> Vec<u32> {
     let range = |part: &str| {
         let (low, high) = part.split_once('-').unwrap_or((part, part));
         Some(low.parse::<u32>().ok()?..=high.parse().ok()?)

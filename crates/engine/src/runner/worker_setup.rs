@@ -1,12 +1,12 @@
 //! Builds the parts of a worker from its job and files.
 
 use super::JobClone;
-use super::backend_choice::{self, BackendCircumstances, LoopSwitches};
-use super::sqpoll_sharing::shares_sqpoll_thread;
+use super::backend_choice::{self, BackendCircumstances};
+use super::buffer_memory::map_buffers;
 use crate::counters::WorkerCounters;
-use crate::files::{CachedFiles, FileUse, OpenFileCache, WorkerFiles, target_error};
+use crate::files::{CachedFiles, FileUse, OpenFileCache, WorkerFiles};
 use crate::io::{Slab, Slot};
-use crate::sys::memory::{IoMemory, MemoryKind, UnlinkedFile};
+use crate::loop_switches::LoopSwitches;
 use crate::worker::flow::{FlowPool, FlowShare};
 use crate::worker::io_log::IoLog;
 use crate::worker::io_priority::Cmdprio;
@@ -17,10 +17,10 @@ use crate::worker::replay::Replayer;
 use crate::worker::verification::Verification;
 use crate::worker::write_contents::Contents;
 use crate::worker::{DepthRules, Refill, WorkerLimits, WorkerParts};
-use iosonde_job::plan::{Direction, Engine, Job, MeasureOptions, Memory, Plan, ReadWriteMode};
+use iosonde_job::plan::{Direction, Engine, Job, MeasureOptions, Plan, ReadWriteMode};
 use iosonde_job::trace::Trace;
 use iosonde_machine::space::is_memory;
-use iosonde_result::run_error::{BufferMemory, PathAction, RunError, UnsupportedFeature};
+use iosonde_result::run_error::{RunError, UnsupportedFeature};
 use iosonde_workload::buffers::working_set_key;
 use iosonde_workload::rng::Stream;
 use iosonde_workload::{FileLayout, Generator, Seeds};
@@ -53,10 +53,12 @@ pub(crate) struct WorkerResources {
     seeds: Seeds,
 }
 
-/// Allocates the resources of a worker.
+/// Allocates the resources of a worker. `keeps_data`: the target keeps the data that is written. A
+/// simulated device that keeps none accesses no buffer, so buffers are neither filled nor touched.
 pub(crate) fn allocate_resources(
     plan: &Plan,
     clone: &JobClone,
+    keeps_data: bool,
 ) -> Result<WorkerResources, RunError> {
     let (job, number, files) = (clone.job(plan), clone.number, clone.files());
     let seeds = Seeds::new(&job.workload, number, super::epoch_ms());
@@ -76,14 +78,18 @@ pub(crate) fn allocate_resources(
         .map_err(|error| misfit(job, &error.to_string()))?;
     let depth = backend_choice::depth(job);
     let bytes = generator.buffer_bytes().max(512) as usize;
-    let mut memory = memory(job, number, depth as usize, bytes)?;
+    // Verification accesses buffers on any device.
+    let are_accessed = keeps_data || verifier.is_some();
+    let mut memory = map_buffers(job, number, (depth as usize, bytes), are_accessed)?;
     let writes = job.workload.rw.has(Direction::Write);
     let unit = job.workload.block_size.write.min();
     let mut contents = Contents::new(&job.workload.buffers, unit, files.size_bytes, &seeds);
     if job.workload.buffers.dedupe_global {
         contents.share_working_sets(&global_working_sets(plan));
     }
-    if writes {
+    if !are_accessed {
+        contents.leave_buffers();
+    } else if writes {
         contents.prepare(&mut memory);
     }
     let slab = Slab {
@@ -120,45 +126,6 @@ fn misfit(job: &Job, problem: &str) -> RunError {
         problem: problem.to_owned(),
     }
     .into()
-}
-
-fn memory(job: &Job, number: u32, slots: usize, bytes: usize) -> Result<IoMemory, RunError> {
-    let huge = job.io.hugepage_bytes as usize;
-    let file = match &job.io.mem {
-        Memory::Mmap(Some(name)) | Memory::MmapHuge(Some(name)) => Some(memory_file(name, number)?),
-        _ => None,
-    };
-    let kind = match (&job.io.mem, &file) {
-        (Memory::MmapHuge(_), Some(file)) => MemoryKind::File(file, huge),
-        (_, Some(file)) => MemoryKind::File(file, 1),
-        (Memory::Malloc | Memory::Mmap(_), None) => MemoryKind::Pages,
-        (Memory::Shm | Memory::MmapShared, None) => MemoryKind::Shared,
-        (Memory::ShmHuge, None) => MemoryKind::SharedHugePages(huge),
-        (Memory::MmapHuge(_), None) => MemoryKind::HugePages(huge),
-    };
-    IoMemory::map(slots, bytes, job.io.mem_align_bytes as usize, kind).map_err(|error| {
-        let memory = match kind {
-            MemoryKind::HugePages(_) | MemoryKind::SharedHugePages(_) => BufferMemory::HugePages,
-            MemoryKind::File(..) => BufferMemory::File,
-            _ => BufferMemory::Ordinary,
-        };
-        RunError::from(UnsupportedFeature::NoBufferMemory {
-            job: job.name.clone(),
-            slots: slots as u64,
-            buffer_bytes: bytes as u64,
-            memory,
-            failure: (&error).into(),
-        })
-    })
-}
-
-/// Creates the file of `mem=mmap:FILE`, one per worker, as workers must not share buffers.
-fn memory_file(name: &str, number: u32) -> Result<UnlinkedFile, RunError> {
-    let path = match number {
-        0 => PathBuf::from(name),
-        number => PathBuf::from(format!("{name}.{number}")),
-    };
-    UnlinkedFile::create(&path).map_err(|error| target_error(&path, PathAction::Create, &error))
 }
 
 /// Links of a worker to its surroundings.
@@ -353,15 +320,15 @@ fn refill(job: &Job, depth: u32, in_memory: bool) -> Refill {
 /// Returns the properties of a worker that its backend depends on. With `files_change` the files
 /// are opened and closed during the run.
 pub(super) fn circumstances(
-    plan: &Plan,
-    clone: &JobClone,
+    (plan, clone): (&Plan, &JobClone),
+    shares_sqpoll_thread: bool,
     files_change: bool,
 ) -> BackendCircumstances {
     let (job, in_memory) = (clone.job(plan), are_in_memory(clone.files()));
     BackendCircumstances {
         files_change,
         refill: refill(job, backend_choice::depth(job), in_memory),
-        shares_sqpoll_thread: shares_sqpoll_thread(plan, clone.job),
+        shares_sqpoll_thread,
     }
 }
 

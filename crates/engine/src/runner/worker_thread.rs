@@ -3,7 +3,7 @@
 use super::backend_choice::{self, AnyBackend};
 use super::commands;
 use super::io_scheduler::Schedulers;
-use super::job_result::{self, MeasuredThread};
+use super::job_result;
 use super::log_files::{LogFiles, LogWriterThread};
 use super::open_logs::OpenLogs;
 use super::plan_facts::starts_later;
@@ -17,20 +17,15 @@ use super::{JobClone, epoch_ms};
 use crate::clock::{Clock, RealClock};
 use crate::counters::WorkerCounters;
 use crate::files::{CachedFiles, OpenFileCache, OpenSet, WriteAccess, open_files, pre_read};
-use crate::io::Backend;
-use crate::io::remote::RemoteBackend;
 use crate::remote_storage::file_names;
 use crate::sys::memory::LockedMemory;
-use crate::sys::thread;
-use crate::worker::callback_driver::{self, CallbackDriver};
+use crate::worker::WorkerOutput;
 use crate::worker::flow::FlowPool;
 use crate::worker::io_log::IoLog;
-use crate::worker::{Worker, WorkerOutput, WorkerParts, WorkerStep};
 use iosonde_job::plan::{Job, Plan};
-use iosonde_machine::cpu_use;
 use iosonde_machine::write_hold::WriteHold;
 use iosonde_result::observer::WorkerState;
-use iosonde_result::run::{BackendUsed, CpuUse, WorkerResult};
+use iosonde_result::run::{BackendUsed, WorkerResult};
 use iosonde_result::run_error::RunError;
 use iosonde_workload::Seeds;
 use iosonde_workload::rng::Stream;
@@ -40,7 +35,7 @@ use std::sync::atomic::Ordering::Relaxed;
 use std::time::Duration;
 
 /// Longest sleep of a waiting worker: the longest delay before it notices a stop request.
-const NAP: Duration = Duration::from_millis(50);
+pub(super) const NAP: Duration = Duration::from_millis(50);
 
 /// Data of a worker's thread.
 pub(super) struct WorkerThread<'a> {
@@ -140,7 +135,7 @@ impl WorkerThread<'_> {
 
     /// Prepares the worker. `None`: the command before the I/O failed, so there is no I/O.
     fn prepare(&self) -> Result<Option<PreparedWorker>, RunError> {
-        let (runner, holds) = (self.session.runner, self.session.holds);
+        let runner = self.session.runner;
         for warning in self.clone.recheck_at_start(self.plan, self.session)? {
             self.shared.note(warning);
         }
@@ -156,13 +151,7 @@ impl WorkerThread<'_> {
                 return Ok(None);
             }
         }
-        // The first check may be hours old if other jobs or a command ran in between.
-        let which = match starts_later(self.plan, self.clone.job) {
-            true => FileScope::All,
-            false => FileScope::Devices,
-        };
-        let terms = (which, &runner.consent, holds);
-        let (_, hold) = write_guard::check(job, self.clone.files(), terms)?;
+        let hold = self.hold_files()?;
         let without_files = !job.io.engine.has_paths();
         if job.files.pre_read && !without_files {
             pre_read(self.clone.files())?;
@@ -178,7 +167,7 @@ impl WorkerThread<'_> {
         } else {
             open_files(job, self.clone.files(), access)?
         };
-        let resources = worker_setup::allocate_resources(self.plan, self.clone)?;
+        let resources = worker_setup::allocate_resources(self.plan, self.clone, true)?;
         let handles = open_file_cache
             .as_ref()
             .map_or(files.handles(), OpenFileCache::handles);
@@ -187,7 +176,11 @@ impl WorkerThread<'_> {
             &resources.slab,
             self.clone.files(),
             handles,
-            worker_setup::circumstances(self.plan, self.clone, open_file_cache.is_some()),
+            worker_setup::circumstances(
+                (self.plan, self.clone),
+                self.session.sqpoll_sharing[self.clone.job],
+                open_file_cache.is_some(),
+            ),
             (runner.remote(), &runner.interrupt),
         )?;
         let locked = lock_memory(job)?;
@@ -208,6 +201,18 @@ impl WorkerThread<'_> {
             hold,
             _locked: locked,
         }))
+    }
+
+    /// Checks the files again, and holds those that are written. The first check may be hours old
+    /// if other jobs or a command ran in between.
+    fn hold_files(&self) -> Result<WriteHold, RunError> {
+        let which = match starts_later(self.plan, self.clone.job) {
+            true => FileScope::All,
+            false => FileScope::Devices,
+        };
+        let terms = (which, &self.session.runner.consent, self.session.holds);
+        let (_, hold) = write_guard::check(self.job(), self.clone.files(), terms)?;
+        Ok(hold)
     }
 
     /// Adds the flags of the open files and of the clock.
@@ -313,20 +318,6 @@ impl WorkerThread<'_> {
         }
     }
 
-    /// Steps the worker to its end, with a backend of any kind.
-    fn drive_any(&self, backend: AnyBackend, parts: WorkerParts, used: &BackendUsed) -> Driven {
-        match backend {
-            AnyBackend::Uring(backend) => self.drive(*backend, parts, used),
-            AnyBackend::Aio(backend) => self.drive(backend, parts, used),
-            AnyBackend::PosixAio(backend) => self.drive(backend, parts, used),
-            AnyBackend::Sync(backend) => self.drive(backend, parts, used),
-            AnyBackend::Vsync(backend) => self.drive(backend, parts, used),
-            AnyBackend::Mmap(backend) => self.drive(backend, parts, used),
-            AnyBackend::Null(backend) => self.drive(backend, parts, used),
-            AnyBackend::Remote(backend) => self.drive_by_callbacks(backend, parts, used),
-        }
-    }
-
     /// Closes the files of a worker that is done. An error becomes the worker's failure.
     fn close_files(&self, output: &mut WorkerOutput, opened: &OpenSet) {
         let closed = match output.open_file_cache.take() {
@@ -337,99 +328,6 @@ impl WorkerThread<'_> {
             let failure = crate::worker::io_failure::failure_from_error(&error);
             output.failure.get_or_insert(failure);
         }
-    }
-
-    /// Steps the worker to its end.
-    fn drive<B: Backend>(&self, backend: B, parts: WorkerParts, used: &BackendUsed) -> Driven {
-        let start_ns = parts.limits.start_ns;
-        let measure_from_ns = parts.recorder.measure_from_ns();
-        let mut worker = Worker::new(backend, self.clock.clone(), parts);
-        let mut measuring = Measuring::new(&self.shared, measure_from_ns, self.clock.now_ns());
-        let alone = CpuUse::default();
-        loop {
-            if self.shared.asked.load(Relaxed) {
-                self.publish(&worker, &measuring.so_far(&alone), used, start_ns);
-            }
-            match worker.step() {
-                WorkerStep::Again => {}
-                WorkerStep::Wait(until_ns) => {
-                    worker.clock().sleep_until(until_ns, NAP);
-                    worker.wake();
-                }
-                WorkerStep::Done => break,
-            }
-            if !measuring.begun && worker.now_ns() >= measure_from_ns {
-                measuring.begin(&self.shared, &alone);
-            }
-        }
-        let measured = measuring.so_far(&alone);
-        if let Some(note) = worker.clock().counter_note() {
-            self.shared.note(note);
-        }
-        Driven {
-            output: worker.finish(),
-            measured,
-        }
-    }
-
-    /// Steps the worker on the library's completion thread, if it waits for completions only.
-    fn drive_by_callbacks(
-        &self,
-        mut backend: RemoteBackend,
-        parts: WorkerParts,
-        used: &BackendUsed,
-    ) -> Driven {
-        let driver = Arc::new(CallbackDriver::new());
-        let called: Arc<CallbackDriver<Worker<RemoteBackend, RealClock>>> = driver.clone();
-        let callback = Arc::<CallbackDriver<_>>::downgrade(&called);
-        if !callback_driver::can_drive(&parts) || !backend.set_callback(callback) {
-            return self.drive(backend, parts, used);
-        }
-        let limits = parts.limits;
-        let measure_from_ns = parts.recorder.measure_from_ns();
-        let mut measuring = Measuring::new(&self.shared, measure_from_ns, self.clock.now_ns());
-        driver.enter(Worker::new(backend, self.clock.clone(), parts));
-        // Removes the worker on this thread: a client cannot be shut down from its own threads.
-        let _leave_on_drop = LeaveOnDrop(&driver);
-        let moments = [measure_from_ns, limits.deadline_ns];
-        loop {
-            let serviced_ns = self.clock.now_ns();
-            let is_done = driver.service_worker(|worker, other_cpu| {
-                if self.shared.asked.load(Relaxed) {
-                    self.publish(worker, &measuring.so_far(other_cpu), used, limits.start_ns);
-                }
-                if !measuring.begun && worker.now_ns() >= measure_from_ns {
-                    measuring.begin(&self.shared, other_cpu);
-                }
-            });
-            if is_done {
-                break;
-            }
-            let now_ns = self.clock.now_ns();
-            let ahead = moments.iter().filter(|moment| **moment > serviced_ns);
-            let next = ahead.map(|moment| moment.saturating_sub(now_ns)).min();
-            driver.wait(next.map_or(NAP, |left_ns| NAP.min(Duration::from_nanos(left_ns))));
-        }
-        let (worker, other_cpu) = driver.leave().expect("it entered, and leaves once");
-        Driven {
-            measured: measuring.so_far(&other_cpu),
-            output: worker.finish(),
-        }
-    }
-
-    /// Publishes the statistics so far.
-    #[cold]
-    fn publish<B: Backend>(
-        &self,
-        worker: &Worker<B, RealClock>,
-        measured: &MeasuredThread,
-        used: &BackendUsed,
-        start_ns: u64,
-    ) {
-        let (snapshot, used, measured) = (worker.snapshot(), used.clone(), *measured);
-        let result =
-            job_result::from_snapshot(self.plan, self.clone, &snapshot, used, start_ns, measured);
-        self.shared.publish(result);
     }
 
     /// Returns the result of a worker that could not start.
@@ -443,58 +341,5 @@ impl WorkerThread<'_> {
     /// Returns the result of a worker without I/O.
     fn without_io(&self) -> WorkerResult {
         job_result::blank(self.plan, self.clone, job_result::unused(self.job()))
-    }
-}
-
-/// Takes the worker out of its driver on drop.
-struct LeaveOnDrop<'a, W: callback_driver::StepTarget>(&'a CallbackDriver<W>);
-
-impl<W: callback_driver::StepTarget> Drop for LeaveOnDrop<'_, W> {
-    fn drop(&mut self) {
-        drop(self.0.leave());
-    }
-}
-
-struct Driven {
-    output: WorkerOutput,
-    measured: MeasuredThread,
-}
-
-/// The measured part of a worker's run.
-struct Measuring {
-    begun: bool,
-    before: CpuUse,
-    started_at_ms: u64,
-}
-
-impl Measuring {
-    fn new(shared: &WorkerCounters, measure_from_ns: u64, now_ns: u64) -> Measuring {
-        let mut measuring = Measuring {
-            begun: false,
-            before: cpu_use::cpu_use_and_queued(),
-            started_at_ms: epoch_ms(),
-        };
-        if measure_from_ns > now_ns {
-            shared.enter(WorkerState::Ramp);
-        } else {
-            measuring.begin(shared, &CpuUse::default());
-        }
-        measuring
-    }
-
-    /// Starts the measured part. `other_cpu` is the CPU use of other threads for the worker.
-    fn begin(&mut self, shared: &WorkerCounters, other_cpu: &CpuUse) {
-        self.begun = true;
-        self.before = cpu_use::cpu_use_and_queued().and(other_cpu);
-        self.started_at_ms = epoch_ms();
-        shared.enter(WorkerState::Running);
-    }
-
-    fn so_far(&self, other: &CpuUse) -> MeasuredThread {
-        MeasuredThread {
-            tid: thread::thread_id(),
-            cpu: cpu_use::cpu_use_and_queued().and(other).since(&self.before),
-            started_at_ms: self.started_at_ms,
-        }
     }
 }

@@ -19,6 +19,10 @@ pub(crate) fn probe_discard(_: RawFd, _: bool) -> io::Result<()> {
     Err(absent())
 }
 
+pub(crate) fn sqpoll_thread_status() -> io::Result<Option<String>> {
+    Err(absent())
+}
+
 fn absent() -> io::Error {
     io::Error::from_raw_os_error(libc::ENOSYS)
 }

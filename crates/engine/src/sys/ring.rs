@@ -10,6 +10,7 @@ mod round_transfer;
 mod setup;
 #[cfg(test)]
 mod slow_file_tests;
+mod sqpoll_thread;
 #[cfg(test)]
 mod tests;
 #[cfg(test)]
@@ -26,6 +27,7 @@ use optional_features::{build_newest, withdraw_thread};
 use plain_entries::{FirstBuffer, PlainEntries};
 use setup::SetupFlags;
 pub use setup::try_one;
+pub(crate) use sqpoll_thread::sqpoll_thread_status;
 use std::io;
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::{Duration, Instant};
@@ -61,7 +63,7 @@ impl Ring {
             iov_base: std::ptr::null_mut(),
             iov_len: 0,
         };
-        let mut descriptor = RingDescriptor::register(ring.as_raw_fd(), options.sqpoll);
+        let mut descriptor = RingDescriptor::register(ring.as_raw_fd(), &options);
         if options.no_iowait && ring.params().is_feature_no_iowait() {
             descriptor.leave_iowait();
         }

@@ -21,6 +21,10 @@ pub(crate) struct RingOptions {
     pub(crate) sync_range_flags: u32,
     /// Discard ranges of block devices through the ring, if kernel and device can.
     pub(crate) discards: bool,
+    /// Keep the array of numbers of the submission queue, also on Linux 6.6 or newer.
+    pub(crate) sqarray: bool,
+    /// Do not register the descriptor of the ring.
+    pub(crate) plain_descriptor: bool,
     /// Do not count waits as waits for I/O (IORING_ENTER_NO_IOWAIT, Linux 6.15).
     pub(crate) no_iowait: bool,
     /// Wait a short time for several completions (Linux 6.12). `None`: return with the first.

@@ -5,6 +5,7 @@
 //! each time. The bare loop of `cargo xtask bench` has a copy of the system call: it is held
 //! against this loop, so the two share no code.
 
+use crate::sys::ring_options::RingOptions;
 use io_uring::types::{SubmitArgs, Timespec};
 use std::ffi::c_void;
 use std::io;
@@ -53,16 +54,17 @@ const _: () = assert!(
 );
 
 impl RingDescriptor {
-    /// Registers the descriptor of a ring for the calling thread, if the kernel is 5.18 or newer.
-    /// Each call wakes the kernel thread of SQPOLL if `wakes_kernel_thread`.
-    pub(super) fn register(fd: RawFd, wakes_kernel_thread: bool) -> RingDescriptor {
-        let wakeup = if wakes_kernel_thread { SQ_WAKEUP } else { 0 };
+    /// Registers the descriptor of a ring for the calling thread, if the kernel is 5.18 or newer
+    /// and the options allow it. Each call wakes the kernel thread of SQPOLL.
+    pub(super) fn register(fd: RawFd, options: &RingOptions) -> RingDescriptor {
+        let wakeup = if options.sqpoll { SQ_WAKEUP } else { 0 };
         let mut update = DescriptorUpdate {
             index: u32::MAX,
             reserved: 0,
             descriptor: fd as u64,
         };
-        let is_registered = register_one(fd, REGISTER_RING_FDS, &mut update);
+        let is_registered =
+            !options.plain_descriptor && register_one(fd, REGISTER_RING_FDS, &mut update);
         let (number, registered) = match is_registered {
             true => (update.index as i32, REGISTERED_RING),
             false => (fd, 0),

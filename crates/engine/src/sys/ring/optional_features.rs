@@ -66,7 +66,7 @@ fn multiply_worker_limit(ring: &IoUring, rings: u32) -> io::Result<()> {
 
 /// Creates a ring, which uses the kernel thread of the ring `first` if given.
 fn build_on(entries: u32, options: RingOptions, first: Option<RawFd>) -> io::Result<NewRing> {
-    let (mut ring, flags) = with_fallback(|flags| {
+    let (mut ring, flags) = with_fallback(options.sqarray, |flags| {
         let mut builder = builder(entries, options, flags);
         if let Some(first) = first {
             builder.setup_attach_wq(first);

@@ -41,12 +41,15 @@ pub fn try_one() -> io::Result<()> {
     builder.build(2).map(drop)
 }
 
-/// Calls `build` with as many of the newer kernels' flags as this kernel accepts.
+/// Calls `build` with as many of the newer kernels' flags as this kernel accepts. A queue with
+/// `sqarray` keeps its array.
 pub(super) fn with_fallback<T>(
+    sqarray: bool,
     mut build: impl FnMut(SetupFlags) -> io::Result<T>,
 ) -> io::Result<(T, SetupFlags)> {
     let mut refusal = io::Error::from_raw_os_error(libc::EINVAL);
-    for flags in SetupFlags::ALTERNATIVES {
+    let alternatives = SetupFlags::ALTERNATIVES.into_iter();
+    for flags in alternatives.filter(|flags| !(sqarray && flags.no_sqarray)) {
         match build(flags) {
             Ok(ring) => return Ok((ring, flags)),
             Err(error) if error.raw_os_error() == Some(libc::EINVAL) => refusal = error,
@@ -95,7 +98,7 @@ mod tests {
                 .then_some(())
                 .ok_or(io::Error::from_raw_os_error(libc::EINVAL))
         };
-        with_fallback(build).unwrap().1
+        with_fallback(false, build).unwrap().1
     }
 
     #[test]
@@ -110,9 +113,15 @@ mod tests {
     }
 
     #[test]
+    fn kept_sqarray_leaves_out_only_its_flag() {
+        let (_, flags) = with_fallback(true, |_| Ok(())).unwrap();
+        assert!(flags.deferred && !flags.no_sqarray, "{flags:?}");
+    }
+
+    #[test]
     fn other_setup_errors_are_returned_at_once() {
         let mut attempts = 0;
-        let error = with_fallback(|_| -> io::Result<()> {
+        let error = with_fallback(false, |_| -> io::Result<()> {
             attempts += 1;
             Err(io::Error::from_raw_os_error(libc::EPERM))
         })
@@ -125,7 +134,7 @@ mod tests {
         for entries in [1, 4, 64] {
             let options = RingOptions::default();
             let build = |flags| builder(entries, options, flags).build(entries);
-            let (ring, _) = with_fallback(build).unwrap();
+            let (ring, _) = with_fallback(false, build).unwrap();
             let parameters = ring.params();
             assert_eq!(parameters.sq_entries(), entries);
             assert_eq!(parameters.cq_entries(), entries);

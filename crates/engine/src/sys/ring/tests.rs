@@ -378,6 +378,38 @@ fn wait_features_are_named_if_the_kernel_has_them() {
 }
 
 #[test]
+fn ring_without_newer_features_names_none_and_reads() {
+    let features = ["no_sqarray", "registered_ring"];
+    let named = |fixture: &Fixture| features.map(|name| fixture.ring.flags().contains(&name));
+    let mut fixture = Fixture::with(RingOptions {
+        sqarray: true,
+        plain_descriptor: true,
+        ..RingOptions::default()
+    });
+    assert_eq!(named(&fixture), [false, false]);
+    fixture.submit(&[0, 1]);
+    assert_eq!(fixture.reap(2).unwrap(), [0, 1]);
+    let newest = Fixture::registered();
+    for options in [
+        RingOptions {
+            sqarray: true,
+            ..RingOptions::default()
+        },
+        RingOptions {
+            plain_descriptor: true,
+            ..RingOptions::default()
+        },
+    ] {
+        let [has_no_sqarray, is_registered] = named(&newest);
+        let expected = [
+            has_no_sqarray && !options.sqarray,
+            is_registered && !options.plain_descriptor,
+        ];
+        assert_eq!(named(&Fixture::with(options)), expected, "{options:?}");
+    }
+}
+
+#[test]
 fn hybrid_polling_is_named_if_the_kernel_has_it() {
     let none = RingOptions::default();
     let hybrid = RingOptions {
