@@ -222,13 +222,18 @@ test('details that the reader has opened stay open and are printed whole', async
   await close();
 });
 
-test('contents that are wider than a phone have a shade at the edge', async () => {
+test('table that is wider than a phone has a light shade at the edge', async () => {
   const { page, close } = await open(made.seven, { viewport: { width: 400, height: 800 } });
-  for (const place of ['nav', '.scroll:has(.compared)']) {
-    const [room, wide, backgrounds] = await page.locator(place).evaluate((box) => [box.clientWidth, box.scrollWidth, getComputedStyle(box).backgroundAttachment]);
-    assert.ok(wide > room, `${place}: nothing is tested`);
-    assert.match(backgrounds, /local, local, scroll, scroll/, place);
-  }
+  const table = page.locator('.scroll:has(.compared)');
+  const [room, wide, style] = await table.evaluate((box) => {
+    const { backgroundAttachment, backgroundSize, backgroundImage } = getComputedStyle(box);
+    return [box.clientWidth, box.scrollWidth, { backgroundAttachment, backgroundSize, backgroundImage }];
+  });
+  assert.ok(wide > room, 'nothing is tested');
+  assert.match(style.backgroundAttachment, /local, local, scroll, scroll/);
+  assert.match(style.backgroundSize, /8px 100%, 8px 100%/);
+  const opacities = [...style.backgroundImage.matchAll(/rgba\(\d+, \d+, \d+, (0\.\d+)\)/g)].map(([, opacity]) => Number(opacity));
+  assert.ok(opacities.length > 0 && opacities.every((opacity) => opacity < 0.2), `${style.backgroundImage}`);
   // The name of a row stays while its figures scroll.
   const name = page.locator('.compared tbody th').first();
   const before = await name.boundingBox();
@@ -238,6 +243,13 @@ test('contents that are wider than a phone have a shade at the edge', async () =
   const { x, width } = await caption.boundingBox();
   assert.ok(x >= 0 && x + width <= 400, `caption from ${x} to ${x + width}`);
   assert.ok(Math.abs((await name.boundingBox()).x - before.x) < 2);
+  await close();
+});
+
+test('contents of a phone are in lines without cut words', async () => {
+  const { page, close } = await open(made.seven, { viewport: { width: 400, height: 800 } });
+  const [room, wide] = await page.locator('nav').evaluate((box) => [box.clientWidth, box.scrollWidth]);
+  assert.equal(wide, room);
   await close();
 });
 
@@ -277,15 +289,15 @@ test('header without scripts says the same, but for the number of runs', async (
 });
 
 test('header names each host once, and counts those beyond the third', async () => {
+  const { page, show, close } = await open();
+  let pages = 0;
   const header = async (names, cpus = []) => {
-    const path = altered(made.probe, 'layout-hosts', (document) => {
+    const path = altered(made.probe, `layout-hosts-${pages++}`, (document) => {
       const cpuOf = (index) => ({ model: 'a processor', online: cpus[index] ?? 4 });
       document.hosts = names.map((hostname, index) => ({ architecture: 'x86_64', hostname, kernel: `6.${index % 2}.0`, cpu: cpuOf(index), memory_bytes: 8e9 + index }));
     });
-    const { page, close } = await open(path);
-    const text = await page.locator('header p').innerText();
-    await close();
-    return text;
+    await show(path);
+    return page.locator('header p').innerText();
   };
   assert.match(await header(['storage-1', 'storage-1']), /^storage-1 · Linux 6\.0\.0; Linux 6\.1\.0 · /);
   assert.match(await header(['a', 'b', 'c']), /^a; b; c · /);
@@ -293,6 +305,7 @@ test('header names each host once, and counts those beyond the third', async () 
   assert.match(await header(['localhost', 'localhost'], [4, 8]), /^2 hosts · /);
   assert.match(await header(['a', null]), /^2 hosts · /);
   assert.match(await header([null]), /^1 host · /);
+  await close();
 });
 
 test('header names a device with a comma as one device', async () => {

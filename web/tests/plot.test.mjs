@@ -86,6 +86,23 @@ describe('plot and page', () => {
     sameAxes(data, texts);
   });
 
+  test('shares of latency by bin', async () => {
+    const data = plotted('histogram', ...files('mixed'));
+    const [{ y, series }] = data.panels;
+    const { page, close } = await open(report('plot-histogram', ...files('mixed')));
+    await unfold(page, 'figures');
+    const panel = await drawn(page, 'histogram');
+    const texts = await panel.locator('.canvas svg text').allTextContents();
+    assert.ok(texts.includes(y.label), `${y.label}: ${texts}`);
+    await panel.locator('.canvas').focus();
+    for (const [index, { x }] of series[0].points.entries()) {
+      await page.keyboard.press(index === 0 ? 'Home' : 'ArrowRight');
+      const shown = await panel.locator('.tooltip .tip').allTextContents();
+      assert.deepEqual(shown, series.map(({ name, points }) => `${name}${points[index].y.toPrecision(3)} %`), `${x} ns`);
+    }
+    await close();
+  });
+
   test('latency by percentile of two targets is that of the same workload', async () => {
     const data = plotted('latency', made.probe, made.other);
     const { head, rows } = await paged('percentiles', made.probe, made.other);
@@ -118,37 +135,39 @@ describe('plot and page', () => {
 
   test('rows without colour give way in the order of their ranks', async () => {
     const whole = report('plot-ranks', ...files('mixed'));
-    for (const [runs, names] of JSON.parse(readFileSync(RANKS, 'utf8'))) {
-      const path = altered(whole, 'plot-ranks-case', (document) => {
+    const { page, show, close } = await open();
+    for (const [number, [runs, names]] of JSON.parse(readFileSync(RANKS, 'utf8')).entries()) {
+      const path = altered(whole, `plot-ranks-case-${number}`, (document) => {
         const like = document.runs.find((each) => !each.preparation && !each.of_grid);
         const [figure] = like.figures;
         const figureOf = ([direction, rw, bytes, iodepth, workers]) => ({ ...figure, job: null, direction, rw, block_bytes: [bytes, bytes], iodepth, workers });
         document.runs = runs.map(([name, figures]) => ({ ...like, name, figures: figures.map(figureOf) }));
       });
-      const { page, close } = await open(path);
+      await show(path);
       const { head } = await tableBehind(await drawn(page, 'percentiles'));
       assert.deepEqual(head.slice(1), names);
-      await close();
     }
+    await close();
   });
 
   test('targets have the names of plot', async () => {
     const whole = report('plot-names', ...files('mixed'));
     const like = documentOf(whole).runs.find((each) => each.plan !== null);
-    for (const [place, source, isOfStudy, ofGrid, hasDevice, name] of JSON.parse(readFileSync(NAMES, 'utf8')).single) {
-      const path = altered(whole, 'plot-names-case', (document) => {
+    const { page, show, close } = await open();
+    for (const [number, [place, source, isOfStudy, ofGrid, hasDevice, name]] of JSON.parse(readFileSync(NAMES, 'utf8')).single.entries()) {
+      const path = altered(whole, `plot-names-case-${number}`, (document) => {
         const run = { ...like, plan: 0, labels: {}, program: 'fio-3.33', preparation: false };
         const other = { ...run, place: 'sim:other', source: 'other', study: null, of_grid: false, targets: null };
         document.plans = [document.plans[like.plan]];
         document.targets = [[{ mount: { source: '/dev/vda1', fs_type: 'ext4' } }]];
         document.runs = [{ ...run, place, source, study: isOfStudy ? 0 : null, of_grid: ofGrid, targets: hasDevice ? 0 : null }, other];
       });
-      const { page, close } = await open(path);
+      await show(path);
       await unfold(page, 'plans');
       const users = await page.locator('#plan-0 small').first().textContent();
       assert.ok(users.startsWith(`used by: ${name}: `), `${place}: ${users}`);
-      await close();
     }
+    await close();
   });
 
   test('labels shared by several places have the names of plot', async () => {
@@ -171,20 +190,21 @@ describe('plot and page', () => {
 
   test('a last slice that was cut short is not drawn', async () => {
     const whole = report('plot-slices', ...files('mixed'));
-    for (const [at_s, end_s, count] of JSON.parse(readFileSync(SLICES, 'utf8'))) {
+    const { page, show, close } = await open();
+    for (const [number, [at_s, end_s, count]] of JSON.parse(readFileSync(SLICES, 'utf8')).entries()) {
       // Only the last slice has a rate of thousands, which its axis shows.
       const values = at_s.map((_, index) => (index + 1 < at_s.length ? 10 : 5000));
-      const path = altered(whole, 'plot-slices-case', ({ runs }) => {
+      const path = altered(whole, `plot-slices-case-${number}`, ({ runs }) => {
         for (const run of runs) {
           run.events = [];
           run.series = [{ of: 'run', at_s, end_s, ramp: 0, tracks: [{ group: 'IOPS', name: 'read', unit: 'iops', values }] }];
         }
       });
-      const { page, close } = await open(path);
+      await show(path);
       const texts = await (await drawn(page, 'timeline')).locator('.canvas svg text').allTextContents();
       assert.equal(texts.some((text) => /^[\d.]+k$/.test(text)), count === at_s.length, `${at_s} to ${end_s}: ${texts}`);
-      await close();
     }
+    await close();
   });
 
   test('the note below a chart explains its ramp', async () => {
@@ -220,6 +240,49 @@ describe('plot and page', () => {
     const { page, close } = await open(path);
     const texts = await (await drawn(page, 'depth-latency')).locator('.canvas svg text').allTextContents();
     assert.ok(texts.some((text) => /^\d+ ns$/.test(text.replace('\u00a0', ' '))), `${texts}`);
+    await close();
+  });
+
+  test('points of a chart without any interval are filled, and a note says why', async () => {
+    const path = altered(report('plot-doubts', made.probe), 'plot-doubts-all', ({ knees }) => {
+      for (const cell of knees.flatMap(({ curves }) => curves).flatMap(({ cells }) => cells)) cell.p99_between_ns = null;
+    });
+    const { page, close } = await open(path);
+    const panel = await drawn(page, 'depth-latency');
+    const dots = await panel.locator('.canvas svg circle').evaluateAll((all) => all.map((dot) => dot.getAttribute('fill') === dot.getAttribute('stroke')));
+    assert.ok(dots.length > 0 && dots.every(Boolean), `${dots}`);
+    assert.match(await panel.locator('.note').textContent(), /No point has a 95 % interval/);
+    await close();
+  });
+
+  test('workload of a single target has one colour and line style in all charts', async () => {
+    const [styles, strokes] = [new Map(), new Map()];
+    let repeated = 0;
+    const add = (known, name, style, chart) => {
+      if (known.has(name)) repeated += 1;
+      assert.equal(known.get(name) ?? style, style, `${chart}: ${name}`);
+      known.set(name, style);
+    };
+    for (const chart of ['iops-over-depth', 'latency', 'histogram'])
+      for (const { name, slot, dash } of plotted(chart, made.probe).panels.flatMap(({ series }) => series)) add(styles, name, `${slot} ${dash}`, chart);
+    assert.equal(new Set(styles.values()).size, styles.size, 'workloads differ');
+    const { page, close } = await open(report('plot-workloads', made.probe));
+    for (const id of ['depth-iops', 'depth-bandwidth', 'percentiles']) {
+      const panel = await drawn(page, id);
+      const shown = await panel.locator('.canvas svg path.line').evaluateAll((all) => all.map((line) => `${line.getAttribute('stroke')} ${line.getAttribute('stroke-dasharray')}`));
+      const { head } = await tableBehind(panel);
+      assert.equal(shown.length, head.length - 1);
+      shown.forEach((stroke, index) => add(strokes, head[index + 1], stroke, id));
+    }
+    assert.ok(repeated > 2, 'nothing is tested');
+    // Workloads share a colour, or dashes, in the plot exactly if they do on the page.
+    const parts = (known, name) => known.get(name).split(/ (.*)/);
+    for (const one of strokes.keys())
+      for (const other of strokes.keys())
+        for (const part of [0, 1]) {
+          const [inPlot, onPage] = [styles, strokes].map((known) => parts(known, one)[part] === parts(known, other)[part]);
+          assert.equal(inPlot, onPage, `${one}, ${other}`);
+        }
     await close();
   });
 
@@ -300,8 +363,9 @@ describe('plot and page', () => {
   test('figures have the digits that their intervals support, as in the program', async () => {
     const measures = { iops: 'iops', bytes_per_s: 'bandwidth', ns: 'mean' };
     const two = report('plot-two', simulated('probe', 'sim:nvme', 'sim:sata-ssd'));
-    for (const [unit, value, half, text, without] of JSON.parse(readFileSync(FIGURES, 'utf8'))) {
-      const path = altered(two, 'plot-digits', ({ runs }) => {
+    const { page, show, close } = await open();
+    for (const [number, [unit, value, half, text, without]] of JSON.parse(readFileSync(FIGURES, 'utf8')).entries()) {
+      const path = altered(two, `plot-digits-${number}`, ({ runs }) => {
         for (const figure of runs.flatMap(({ figures }) => figures)) {
           if (unit === 'ns') {
             figure.latency.mean_ns = value;
@@ -311,14 +375,14 @@ describe('plot and page', () => {
           }
         }
       });
-      const { page, close } = await open(path);
+      await show(path);
       await unfold(page, 'comparison');
       await page.getByLabel('Compare by').selectOption(measures[unit]);
       const panel = await drawn(page, 'comparison-0');
       const { rows } = await tableBehind(panel);
       assert.equal(rows[0][1], text);
       assert.ok((await panel.locator('.canvas svg text').allTextContents()).includes(without), without);
-      await close();
     }
+    await close();
   });
 });

@@ -161,7 +161,8 @@ impl Simulation<'_> {
         let clone = &self.clones[number];
         let job = &self.plan.jobs[clone.job];
         let device = self.device(job)?;
-        let resources = worker_setup::allocate_resources(self.plan, clone)?;
+        let keeps_data = device.borrow().stores();
+        let resources = worker_setup::allocate_resources(self.plan, clone, keeps_data)?;
         let (low, high) = job.schedule.startdelay_ns;
         let mut delays = Seeds::new(&job.workload, clone.number, 0).stream(Stream::Delay, 0);
         let start_ns = self.clock.now_ns() + low + delays.below((high - low).saturating_add(1));

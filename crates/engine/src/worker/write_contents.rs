@@ -35,6 +35,11 @@ impl Contents {
         self.filler.share_working_sets(keys);
     }
 
+    /// Leaves all buffers as they are, for a target that keeps no data.
+    pub(crate) fn leave_buffers(&mut self) {
+        self.refreshes = false;
+    }
+
     /// Fills all buffers for the first time.
     pub(crate) fn prepare(&mut self, memory: &mut IoMemory) {
         for slot in 0..memory.slots() as u32 {
@@ -50,5 +55,20 @@ impl Contents {
         if self.refreshes {
             self.filler.refresh(&self.buffers, buffer, offset);
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn contents_for_no_data_leave_buffers_unchanged() {
+        let seeds = Seeds::from_u64(1);
+        let mut contents = Contents::new(&Buffers::default(), 4096, 1 << 20, &seeds);
+        let mut buffer = [0; 4096];
+        contents.leave_buffers();
+        contents.fill(8192, &mut buffer);
+        assert_eq!(buffer, [0; 4096]);
     }
 }

@@ -57,13 +57,14 @@ fn attach(file: &Path, options: &[&str]) -> PathBuf {
 /// Runs a program that must succeed. Returns its standard output.
 ///
 /// A test that starts a program inherits all open files to it until its exec, also those of an
-/// exclusively opened device. So the command is retried while a device is busy.
+/// exclusively opened device. A device that a test attaches anew may belong to another test program
+/// meanwhile. So the command is retried for ten seconds while a device is busy.
 pub(crate) fn run(program: &str, arguments: &[&str]) -> String {
     let path = format!(
         "{}:/usr/sbin:/sbin",
         std::env::var("PATH").unwrap_or_default()
     );
-    for tries_left in (0..20).rev() {
+    for tries_left in (0..200).rev() {
         let output = Command::new(program)
             .args(arguments)
             .env("PATH", &path)
