@@ -178,6 +178,40 @@ fn partly_written_image_is_not_filled_for_reads() {
     cluster.rbd(&format!("rm --no-progress {POOL}/raw"));
 }
 
+#[test]
+#[ignore = "needs Ceph"]
+fn sweep_of_jobs_keeps_the_data_of_their_image() {
+    let scratch = Scratch::shared();
+    let cluster = Cluster::shared();
+    make_raw_image(&cluster, &scratch, "kept");
+    let before = contents(&cluster, &scratch, "kept");
+    let image = format!("rbd://{POOL}/kept");
+    let sweep_of = |named: &str, more: &str| {
+        let job = format!("[a]\nrw=randwrite\nbs=4k\nsize=1m\nruntime=1\n{named}\n");
+        let job = scratch.write("j.fio", job);
+        format!("sweep {} --iodepth 1,2 --runtime 1 {more}", job.display())
+    };
+    for named in [
+        format!("ioengine=rbd\npool={POOL}\nrbdname=kept"),
+        format!("ioengine=libaio\nfilename={image}"),
+        format!("ioengine=libaio\nfilename_format={image}"),
+    ] {
+        let trims = format!("{named}\nrw=randtrim");
+        for named in [&named, &trims] {
+            let said = refused(&cluster, &sweep_of(named, ""));
+            let is_named = said.contains("--allow-overwrite") && said.contains(&image);
+            assert!(is_named, "{named}: {said}");
+            assert!(contents(&cluster, &scratch, "kept") == before, "{named}");
+        }
+    }
+    let named = format!("ioengine=rbd\npool={POOL}\nrbdname=kept");
+    let line = sweep_of(&named, &format!("--allow-overwrite={image}"));
+    let (status, stdout, stderr) = cluster.run(&line);
+    assert_eq!(status, Some(0), "{stdout}{stderr}");
+    assert!(contents(&cluster, &scratch, "kept") != before);
+    cluster.rbd(&format!("rm --no-progress {POOL}/kept"));
+}
+
 /// A client that has an image open, wrote to it and holds its exclusive lock, until dropped.
 struct ImageLockHolder(Child);
 

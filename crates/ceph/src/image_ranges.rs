@@ -19,7 +19,9 @@ use iosonde_job::plan::{Ceph, Engine, Job};
 use iosonde_machine::consent::Agreement;
 use iosonde_machine::signature::{self, ReadAt};
 use iosonde_result::run::CephUsed;
-use iosonde_result::run_error::{CephProblem, ImageContent, RunError, WriteRefusal};
+use iosonde_result::run_error::{
+    CephProblem, FileHarm, ImageContent, RunError, TargetProblem, WriteRefusal,
+};
 use std::io;
 use std::ops::Range;
 use std::sync::Arc;
@@ -95,7 +97,11 @@ impl ImageRanges {
     ) -> Result<(), RunError> {
         if changes_data(job) {
             self.refuse_snapshot(0)?;
-            self.make_writable(policy.agreement(&image_uri(&self.ceph), job))?;
+            let agreement = policy.agreement(&image_uri(&self.ceph), job);
+            if policy.keeps_data {
+                self.refuse_data_loss(job, agreement)?;
+            }
+            self.make_writable(agreement)?;
             self.changed.extend(files.files.iter().map(region));
             self.changed = sorted(&self.changed);
         }
@@ -164,6 +170,22 @@ impl ImageRanges {
             self.refuse_obstacles(agreement)?;
         }
         Ok(())
+    }
+
+    /// Refuses a job that would change the data of an image without consent.
+    fn refuse_data_loss(&self, job: &Job, agreement: Agreement) -> Result<(), RunError> {
+        if self.was_unwritten || agreement >= Agreement::Overwrite {
+            return Ok(());
+        }
+        // A refusal for a known signature says more.
+        self.refuse_obstacles(agreement)?;
+        let uri = image_uri(&self.ceph);
+        let cause = TargetProblem::ReadOnly {
+            job: job.name.clone(),
+            harm: FileHarm::Write,
+            consent_name: uri.clone(),
+        };
+        Err(RunError::unusable_target(uri, cause))
     }
 
     /// Refuses to write a snapshot. No consent covers that.

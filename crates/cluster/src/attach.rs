@@ -11,7 +11,7 @@ use crate::leftovers;
 use crate::manifest::{
     AgentStart, LABELS_ANNOTATION, TARGET_ANNOTATION, job_name, run_id_from_job_name,
 };
-use crate::options::ClusterOptions;
+use crate::options::{ClusterOptions, KeepOption};
 use crate::pod_session::PodSession;
 use crate::pod_set::{PodSet, StartedPod, complete, index, persistent_volume};
 use crate::preflight::judge_rights_to_attach;
@@ -128,7 +128,7 @@ async fn find_run(mut cluster: KubeCluster, id: &str) -> Result<RunObjects, RunE
         job,
         agent: AgentStart::Streamed.agent(),
         made_namespace: true,
-        keeps_failed: false,
+        keep_failed: KeepOption::Unavailable,
         event_signal: EventSignal::default(),
         selected: None,
     };

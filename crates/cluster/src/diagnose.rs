@@ -8,6 +8,7 @@ mod container_problem;
 mod storage_problem;
 
 pub(crate) use container_problem::last_line;
+pub(crate) use storage_problem::names_untolerated_taint;
 
 use iosonde_result::run_error::pod_failure::{AwaitedStep, FailureCondition, PodRefusal, PodWait};
 use k8s_openapi::api::batch::v1::{Job, JobCondition};

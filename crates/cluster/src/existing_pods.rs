@@ -9,6 +9,7 @@ use crate::connection::{SILENCE, read_to_end};
 use crate::event_signal::EventSignal;
 use crate::existing_pods_scripts::{STARTED, find_directory_script, removal_script, start_script};
 use crate::free_room::ShareFacts;
+use crate::options::KeepOption;
 use crate::pod_command::{CommandEnd, Printed, output_of};
 use crate::pod_selection::select_pods;
 use crate::pod_set::{ClusterRunner, PodSet, StartedPod, complete, connect, new_id};
@@ -60,7 +61,7 @@ impl ClusterRunner<'_> {
             job: String::new(),
             agent: String::new(),
             made_namespace: false,
-            keeps_failed: false,
+            keep_failed: KeepOption::Unavailable,
             event_signal: EventSignal::default(),
             selected: Some(Arc::new(selected)),
             id,

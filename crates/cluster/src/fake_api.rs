@@ -2,6 +2,7 @@
 
 use crate::connect::KubeCluster;
 use crate::event_signal::EventSignal;
+use crate::options::KeepOption;
 use crate::run_objects::RunObjects;
 use serde_json::{Value, json};
 use std::collections::BTreeSet;
@@ -128,7 +129,7 @@ fn run_at(runtime: &tokio::runtime::Runtime, address: &str) -> RunObjects {
     let _inside = runtime.enter();
     RunObjects {
         made_namespace: false,
-        keeps_failed: false,
+        keep_failed: KeepOption::Unavailable,
         cluster: KubeCluster {
             client: kube::Client::try_from(config).unwrap(),
             namespace: "bench".to_owned(),

@@ -68,7 +68,9 @@ pub use kept_directory::KeptDirectory;
 pub use lifecycle::LifecycleSession;
 pub use node_session::NodeSession;
 pub use node_watch::NodeSample;
-pub use options::{AgentProgram, ClusterOptions, NeededSpace, PodPlacement, Pods, VolumeMode};
+pub use options::{
+    AgentProgram, ClusterOptions, KeepOption, NeededSpace, PodPlacement, Pods, VolumeMode,
+};
 pub use pod_session::{OsdCacheDrop, PodSession, inspection_rights};
 pub use pod_set::{ClusterRunner, PreflightResult, check};
 pub use setup_observer::{SetupEvent, SetupObserver};

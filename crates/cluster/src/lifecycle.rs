@@ -22,7 +22,7 @@ use crate::connect::{KubeCluster, runtime};
 use crate::event_signal::EventSignal;
 use crate::leftovers;
 use crate::manifest::{AgentStart, RunSpec};
-use crate::options::{ClusterOptions, PodPlacement, Pods};
+use crate::options::{ClusterOptions, KeepOption, PodPlacement, Pods};
 use crate::pod_set::{come_in, new_id};
 use crate::preflight::{self, Facts, Readiness};
 use crate::rights_role::CommandRights;
@@ -108,7 +108,7 @@ impl<'a> LifecycleSession<'a> {
             job: crate::manifest::job_name(&id),
             agent: String::new(),
             made_namespace: options.create_namespace,
-            keeps_failed: false,
+            keep_failed: KeepOption::Unavailable,
             event_signal: EventSignal::default(),
             selected: None,
             cluster,

@@ -12,7 +12,7 @@ pub use crate::quantity::{Quantity, quantity, quantity_bytes};
 pub(crate) use command::AgentStart;
 pub(crate) use iosonde_job::relocate::DEVICE;
 
-use crate::options::{ARCH_LABEL, ClusterOptions, PodPlacement};
+use crate::options::{ARCH_LABEL, ClusterOptions, KeepOption, PodPlacement};
 use crate::patch::patched;
 use agent_directory::{AGENT_VOLUME, temporary_directory};
 use iosonde_job::TargetUri;
@@ -172,8 +172,8 @@ impl RunSpec<'_> {
     /// user wants to inspect stay until its deadline.
     fn time_to_live_s(&self) -> i32 {
         match self.options.keep_failed {
-            true => i32::try_from(self.options.deadline.as_secs()).unwrap_or(i32::MAX),
-            false => TIME_TO_LIVE_S,
+            KeepOption::Given => i32::try_from(self.options.deadline.as_secs()).unwrap_or(i32::MAX),
+            KeepOption::Unavailable | KeepOption::NotGiven => TIME_TO_LIVE_S,
         }
     }
 

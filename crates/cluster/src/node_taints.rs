@@ -1,7 +1,7 @@
-//! Taints that keep the pods of a run away from all nodes, as arguments of `--toleration`.
+//! Taints that keep the pods of a run away from nodes, as arguments of `--toleration`.
 
 use crate::connect::KubeCluster;
-use crate::diagnose::ObservedPod;
+use crate::diagnose::{ObservedPod, names_untolerated_taint};
 use crate::options::pod::holds;
 use crate::preflight::{is_usable, label, untolerated_taints};
 use iosonde_result::run_error::pod_failure::{FailureCondition, SchedulingObstacle};
@@ -40,11 +40,12 @@ pub(crate) async fn with_tolerations(
     observed_pods: &[ObservedPod],
 ) -> FailureCondition {
     if let FailureCondition::Unschedulable {
-        reason: SchedulingObstacle::Taint,
+        reason,
         is_node_coming: false,
+        message,
         tolerations,
-        ..
     } = &mut condition
+        && has_tainted_node(*reason, message)
     {
         let mut pods = observed_pods.iter().filter_map(|one| one.pod.as_ref());
         if let Some(pod) = pods.find_map(|pod| pod.spec.as_ref()) {
@@ -53,6 +54,16 @@ pub(crate) async fn with_tolerations(
         }
     }
     condition
+}
+
+/// Whether taints keep the pod away from a node. The reason of the scheduler's message is the
+/// selector or the affinity if they exclude another node.
+fn has_tainted_node(reason: SchedulingObstacle, message: &str) -> bool {
+    match reason {
+        SchedulingObstacle::Taint => true,
+        SchedulingObstacle::NodeSelector => names_untolerated_taint(message),
+        _ => false,
+    }
 }
 
 /// Returns the nodes, or none if the cluster does not list them within `limit`.
@@ -102,8 +113,13 @@ fn is_permitted(node: &Node, pod: &PodSpec) -> bool {
         })
 }
 
-/// Whether labels and name of the node meet all requirements of a term.
+/// Whether labels and name of the node meet all requirements of a term. A term without
+/// requirements matches no node.
 fn meets_term(node: &Node, term: &NodeSelectorTerm) -> bool {
+    let mut requirements = term.match_expressions.iter().chain(&term.match_fields);
+    if requirements.all(Vec::is_empty) {
+        return false;
+    }
     let none = BTreeMap::new();
     let labels = node.metadata.labels.as_ref().unwrap_or(&none);
     let name = node.metadata.name.clone().unwrap_or_default();
@@ -191,17 +207,22 @@ mod tests {
         found
     }
 
-    /// The tolerations that are added on a server with this answer.
-    fn added(answer: fn() -> ApiAnswer) -> Vec<String> {
+    /// The tolerations that are added to this failure of a pod on a server with this answer.
+    fn added(
+        (reason, message): (SchedulingObstacle, &str),
+        mut pod: Value,
+        answer: fn() -> ApiAnswer,
+    ) -> Vec<String> {
         let runtime = crate::connect::runtime().unwrap();
         let (objects, _) = serve(&runtime, move |_, _| answer());
         let condition = FailureCondition::Unschedulable {
-            reason: SchedulingObstacle::Taint,
+            reason,
             is_node_coming: false,
-            message: "1 node(s) had untolerated taint(s)".to_owned(),
+            message: message.to_owned(),
             tolerations: Vec::new(),
         };
-        let pod = json!({"metadata": {}, "spec": {"containers": []}});
+        pod["containers"] = json!([]);
+        let pod = json!({"metadata": {}, "spec": pod});
         let observed = ObservedPod {
             pod: Some(serde_json::from_value(pod).unwrap()),
             ..ObservedPod::default()
@@ -218,8 +239,56 @@ mod tests {
             let node = node("n1", &["bench=alone:NoSchedule"]);
             list(&[serde_json::to_value(node).unwrap()])
         };
-        assert_eq!(added(tainted), ["bench=alone:NoSchedule"]);
-        assert!(added(|| ApiAnswer::Status(403)).is_empty());
+        let taint = (
+            SchedulingObstacle::Taint,
+            "1 node(s) had untolerated taint(s)",
+        );
+        assert_eq!(added(taint, json!({}), tainted), ["bench=alone:NoSchedule"]);
+        assert!(added(taint, json!({}), || ApiAnswer::Status(403)).is_empty());
+    }
+
+    #[test]
+    fn pod_with_affinity_gets_the_tolerations_of_nodes_that_the_affinity_admits() {
+        let nodes = || {
+            let nodes = [
+                node("n1", &[]),
+                node("n2", &["bench=alone:NoSchedule"]),
+                node("n3", &["other=x:NoSchedule"]),
+            ];
+            list(&nodes.map(|node| serde_json::to_value(node).unwrap()))
+        };
+        let selecting = json!({"nodeSelector": {"kubernetes.io/hostname": "n2"}});
+        let both = "0/3 nodes are available: 1 node(s) didn't match Pod's node \
+                    affinity/selector, 2 node(s) had untolerated taint(s).";
+        let selector = (SchedulingObstacle::NodeSelector, both);
+        let found = added(selector, selecting.clone(), nodes);
+        assert_eq!(found, ["bench=alone:NoSchedule"]);
+        let elsewhere = json!({"nodeSelector": {"kubernetes.io/hostname": "n4"}});
+        assert!(added(selector, elsewhere, nodes).is_empty());
+        let other = (SchedulingObstacle::VolumeAffinity, both);
+        assert!(added(other, selecting, nodes).is_empty());
+    }
+
+    #[test]
+    fn selector_term_without_requirements_matches_no_node() {
+        let nodes = [node("n1", &["bench=alone:NoSchedule"])];
+        let with_terms = |terms: Value| {
+            let required = json!({"nodeSelectorTerms": terms});
+            json!({"affinity": {"nodeAffinity": {
+                "requiredDuringSchedulingIgnoredDuringExecution": required,
+            }}})
+        };
+        let missing = |terms: Value| missing(with_terms(terms), &nodes);
+        let by_label = json!({"matchExpressions": [
+            {"key": "kubernetes.io/hostname", "operator": "Exists"},
+        ]});
+        let by_name = json!({"matchFields": [
+            {"key": "metadata.name", "operator": "In", "values": ["n1"]},
+        ]});
+        let empty = json!({"matchExpressions": [], "matchFields": []});
+        assert!(missing(json!([{}, empty])).is_empty());
+        assert_eq!(missing(json!([by_label])), ["bench=alone:NoSchedule"]);
+        assert_eq!(missing(json!([{}, by_name])), ["bench=alone:NoSchedule"]);
     }
 
     #[test]

@@ -10,7 +10,7 @@ pub(crate) use cold_nodes::{ColdNodes, not_dropped};
 
 use crate::connection::{AgentEvent, Connection};
 use crate::node_network::make_in_host_network;
-use crate::options::{ClusterOptions, PodOptions, VolumeMode, toleration};
+use crate::options::{ClusterOptions, KeepOption, PodOptions, VolumeMode, toleration};
 use crate::pod_set::{ClusterRunner, PodSet};
 use crate::run_objects::RunObjects;
 use crate::serving_nodes::WatchedNode;
@@ -373,7 +373,7 @@ fn watcher(options: &ClusterOptions, node: &str, namespace: Option<&str>) -> Clu
         create_namespace: false,
         run_as: options.run_as.filter(|user| *user != 0),
         pods: None,
-        keep_failed: false,
+        keep_failed: KeepOption::Unavailable,
         needed: None,
         cold: ColdLayers::default(),
         watch_nodes: Some(Vec::new()),

@@ -58,8 +58,8 @@ pub struct ClusterOptions {
     pub allow_overwrite: bool,
     /// Several pods with a common start. `None` is one pod.
     pub pods: Option<Pods>,
-    /// Whether the objects of a run whose pod fails are kept for an inspection.
-    pub keep_failed: bool,
+    /// Whether the objects of a run whose pod fails are kept.
+    pub keep_failed: KeepOption,
     /// Whether volumes that their class retains are removed, too. A run then needs the rights on
     /// volumes, and itself removes those of pods that do not start.
     pub removes_retained: bool,
@@ -70,6 +70,17 @@ pub struct ClusterOptions {
     /// Whether the pods only list disks and mounts: the volume is read-only, and nothing is created
     /// in it.
     pub inspects_node: bool,
+}
+
+/// The option `--keep`, which keeps the objects of a run whose pod fails.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KeepOption {
+    /// The command does not take it for these pods. No remedy names it.
+    Unavailable,
+    /// The command takes it, but the user did not give it. Remedies name it.
+    NotGiven,
+    /// The objects are kept for an inspection.
+    Given,
 }
 
 /// Space that the jobs of a pod need in its volume.
@@ -137,7 +148,7 @@ impl ClusterOptions {
             watch_nodes: None,
             allow_overwrite: false,
             pods: None,
-            keep_failed: false,
+            keep_failed: KeepOption::Unavailable,
             removes_retained: false,
             needed: None,
             cold: ColdLayers::default(),
@@ -182,7 +193,7 @@ impl ClusterOptions {
             watch_nodes: Some(Vec::new()),
             allow_overwrite: false,
             pods,
-            keep_failed: false,
+            keep_failed: KeepOption::Unavailable,
             needed: None,
             cold: ColdLayers::default(),
             inspects_node: true,

@@ -2,7 +2,7 @@
 
 mod failed_start;
 
-pub(crate) use failed_start::with_kept_objects;
+pub(crate) use failed_start::with_keep_option;
 
 use crate::agent_upload::{select_agent, send_agent};
 use crate::connect::{KubeCluster, runtime};
@@ -30,6 +30,7 @@ use iosonde_result::run_error::pod_failure::{FailedObject, FailureCondition};
 use k8s_openapi::api::core::v1::{Node, PersistentVolumeClaim, Pod};
 use kube::api::Api;
 use std::collections::BTreeMap;
+use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 use tokio::runtime::Runtime;
 
@@ -114,7 +115,7 @@ impl ClusterRunner<'_> {
             job: spec.name(),
             agent: spec.start.agent(),
             made_namespace: options.create_namespace,
-            keeps_failed: options.keep_failed,
+            keep_failed: options.keep_failed,
             event_signal: EventSignal::default(),
             selected: None,
         };
@@ -421,12 +422,22 @@ fn with_namespace(options: &ClusterOptions) -> ClusterOptions {
     options
 }
 
-/// Returns a new run id of eight hex digits, from the time and the process id.
+/// Returns a new run id of eight hex digits, from the time, the process id, and the number of ids
+/// before: runs of one process may begin at the same time.
 pub(crate) fn new_id() -> String {
+    static IDS: AtomicU32 = AtomicU32::new(0);
     let now = SystemTime::now()
         .duration_since(UNIX_EPOCH)
         .unwrap_or_default();
-    let mixed = (now.as_nanos() as u64 ^ u64::from(std::process::id()).rotate_left(40))
+    let number = IDS.fetch_add(1, Ordering::Relaxed);
+    run_id(now.as_nanos() as u64, std::process::id(), number)
+}
+
+fn run_id(now_ns: u64, process: u32, number: u32) -> String {
+    let seed = now_ns ^ u64::from(process).rotate_left(40);
+    // The factor is odd, so that different numbers give different ids at the same time.
+    let mixed = seed
+        .wrapping_add(u64::from(number) << 32)
         .wrapping_mul(0x9e37_79b9_7f4a_7c15);
     let id = format!("{:08x}", mixed >> 32);
     debug_assert_eq!(id.len(), 8);
@@ -465,5 +476,18 @@ async fn complete_from(
     // Node labels that this user may not read are omitted.
     if let Ok(node) = nodes.get(name).await {
         labels.extend(preflight::node_labels(&node));
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use std::collections::BTreeSet;
+
+    #[test]
+    fn runs_that_begin_at_the_same_time_have_different_ids() {
+        let ids: BTreeSet<String> = (0..1000).map(|number| run_id(7, 9, number)).collect();
+        assert_eq!(ids.len(), 1000);
+        assert_ne!(new_id(), new_id());
     }
 }

@@ -7,6 +7,7 @@ use crate::diagnose::{ObservedPod, PodProblem, PodState, last_line};
 use crate::event_signal::EventSignal;
 use crate::manifest::{AGENT_DIRECTORY, CONTAINER, RUN_LABEL, RunSpec};
 use crate::object_watch::Selector;
+use crate::options::KeepOption;
 use crate::preflight::is_ready;
 use crate::selected_pods::{SelectedPod, SelectedPods};
 use futures::future::try_join_all;
@@ -57,7 +58,7 @@ pub(crate) struct RunObjects {
     /// Whether the run was to create the namespace.
     pub(crate) made_namespace: bool,
     /// Whether the objects are kept if a pod fails.
-    pub(crate) keeps_failed: bool,
+    pub(crate) keep_failed: KeepOption,
     /// Set by the connections to its pods when they have an event.
     pub(crate) event_signal: EventSignal,
     /// Pods of the user, in which the plans run. `None`: the run has pods of its own.

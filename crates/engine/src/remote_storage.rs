@@ -131,6 +131,9 @@ pub struct PreparePolicy<'a> {
     pub consent: &'a Consent,
     /// Whether layout is forbidden (`--readonly`).
     pub readonly: bool,
+    /// Whether an image that was ever written is kept without consent, whatever its contents. Set
+    /// in studies and suites. As with fio, a user's own jobs write an image without a signature.
+    pub keeps_data: bool,
     /// Stop requests of the user.
     pub interrupt: &'a Arc<Interrupt>,
 }

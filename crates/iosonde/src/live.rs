@@ -13,6 +13,7 @@ mod study_view;
 pub(crate) mod suite_live;
 pub(crate) mod sweep_live;
 pub(crate) mod time_left;
+pub(crate) mod trials_live;
 pub(crate) mod view;
 mod view_lines;
 

@@ -28,6 +28,7 @@ use crate::known_digits::{
     digits_beside_interval, known_digits,
 };
 use crate::markdown_table::markdown_paragraphs;
+use crate::text_style::TextStyle;
 use crate::text_table::{paragraphs, wrapped};
 use crate::{early_ending, facts, unique};
 use iosonde_result::ceph::CephSide;
@@ -177,6 +178,7 @@ fn several_values<'a>(pairs: impl Iterator<Item = (&'a Axis, &'a String)>) -> St
 
 /// Describes the result of a curve.
 pub fn sentence(result: &SweepResult, curve: &CurveResult) -> Option<String> {
+    let plus_minus = TextStyle::PLAIN.plus_minus();
     let found = curve
         .saturation
         .as_ref()
@@ -186,7 +188,8 @@ pub fn sentence(result: &SweepResult, curve: &CurveResult) -> Option<String> {
         _ => "; the search was cut off",
     };
     let is_bandwidth = curve.block_bytes >= LARGE_BYTES;
-    let finding = finding(&result.axes, &curve.values, found, is_bandwidth);
+    let unit = (&result.axes[..], &curve.values[..]);
+    let finding = finding(unit, found, is_bandwidth, plus_minus);
     Some(format!("{finding}{end}"))
 }
 
@@ -200,7 +203,13 @@ fn curve_sentences(
 }
 
 /// Describes what the search of a curve has found, while the sweep runs and in its report.
-fn finding(axes: &[Axis], values: &[String], found: &Saturation, is_bandwidth: bool) -> String {
+/// `plus_minus` is the sign before half an interval.
+fn finding(
+    (axes, values): (&[Axis], &[String]),
+    found: &Saturation,
+    is_bandwidth: bool,
+    plus_minus: &str,
+) -> String {
     let name = unit_name(axes, values);
     let subject = match name.is_empty() {
         true => "the rate ".to_owned(),
@@ -208,7 +217,8 @@ fn finding(axes: &[Axis], values: &[String], found: &Saturation, is_bandwidth: b
     };
     // The headline or the subject has the number of jobs if it is an axis.
     let names_jobs = !axes.iter().any(|axis| axis.name == "numjobs");
-    format!("{subject}{}", found.sentence(is_bandwidth, names_jobs))
+    let sentence = found.sentence(is_bandwidth, names_jobs, plus_minus);
+    format!("{subject}{sentence}")
 }
 
 /// Advice for figures that are not known, once for all curves.
@@ -220,10 +230,22 @@ fn undecided(result: &SweepResult) -> Option<&'static str> {
     is_open.then_some("Use a longer --runtime to decide unknown values.")
 }
 
-/// One line about a complete curve.
-pub fn curve_line(axes: &[Axis], plan: &CurvePlan, saturation: &Saturation) -> String {
+/// One line about a complete curve. `is_again`: an earlier line has its result before some runs.
+/// `plus_minus` is the sign before half an interval.
+pub fn curve_line(
+    axes: &[Axis],
+    plan: &CurvePlan,
+    (saturation, is_again): (&Saturation, bool),
+    plus_minus: &str,
+) -> String {
     let block = saturation.maximum_bytes_per_s.mean / saturation.maximum.mean.max(1.0);
-    finding(axes, &plan.values, saturation, block >= LARGE_BYTES as f64)
+    let is_bandwidth = block >= LARGE_BYTES as f64;
+    let unit = (axes, &plan.values[..]);
+    let line = finding(unit, saturation, is_bandwidth, plus_minus);
+    match is_again {
+        true => format!("after more runs, {line}"),
+        false => line,
+    }
 }
 
 /// One line about a measured cell.

@@ -130,6 +130,8 @@ pub enum StudyFinding<'a> {
         plan: &'a CurvePlan,
         /// Its knee and maximum.
         saturation: &'a Saturation,
+        /// Whether the curve was found before, and measured for longer since then.
+        is_again: bool,
     },
     /// A cell of an exhaustive sweep was measured.
     Cell {

@@ -13,6 +13,7 @@ mod announce;
 mod axis;
 mod cache;
 mod cached_reads;
+mod changed_cells;
 mod compared_parts;
 mod consent;
 mod curve_result;

@@ -85,6 +85,9 @@ pub struct StepResult {
     pub findings: Vec<String>,
     /// The error that ended the step.
     pub failure: Option<String>,
+    /// The error in one line, without help and output of a command. `None`: as `failure`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub problem: Option<String>,
     /// Whether the user stopped the step early. Its partial figures are kept but not judged.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub interrupted: bool,
@@ -307,6 +310,7 @@ impl StudyFigure {
             let claims = saturation.claims();
             let around = |mean: f64, error: Option<f64>| {
                 let error = error.filter(|_| claims.maximum)?;
+                debug_assert!(error <= mean, "a maximum of {mean} ±{error} is known");
                 Some((mean - error, mean + error))
             };
             let (iops, bytes) = (saturation.maximum, saturation.maximum_bytes_per_s);
@@ -384,6 +388,7 @@ impl StepResult {
             found: Vec::new(),
             findings: Vec::new(),
             failure: None,
+            problem: None,
             interrupted: false,
             sweep: None,
             load: None,

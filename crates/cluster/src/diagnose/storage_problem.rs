@@ -5,6 +5,9 @@ use super::{
 };
 use iosonde_result::run_error::pod_failure::{FailureCondition, MountFailure, SchedulingObstacle};
 
+/// Words of the scheduler for nodes whose taints the pod does not tolerate.
+const UNTOLERATED_TAINT: &str = "untolerated taint";
+
 impl ObservedPod {
     /// Returns the problem of a volume that is not mounted.
     pub(super) fn volume_problem(&self) -> Option<PodProblem> {
@@ -120,7 +123,7 @@ fn obstacle(said: &str) -> SchedulingObstacle {
             SchedulingObstacle::EphemeralStorage,
         ),
         ("disk-pressure", SchedulingObstacle::DiskPressure),
-        ("untolerated taint", SchedulingObstacle::Taint),
+        (UNTOLERATED_TAINT, SchedulingObstacle::Taint),
         ("Insufficient", SchedulingObstacle::Resources),
         ("persistentvolumeclaim", SchedulingObstacle::Claim),
     ];
@@ -128,6 +131,11 @@ fn obstacle(said: &str) -> SchedulingObstacle {
         .iter()
         .find(|(words, _)| said.contains(words))
         .map_or(SchedulingObstacle::Other, |(_, obstacle)| *obstacle)
+}
+
+/// Whether the scheduler's message names a taint, also beside another obstacle.
+pub(crate) fn names_untolerated_taint(said: &str) -> bool {
+    said.contains(UNTOLERATED_TAINT)
 }
 
 /// Returns the first line, shortened: some drivers report the whole output of a command.

@@ -3,7 +3,8 @@
 use super::PodSession;
 use crate::connection::{AgentEvent, Connection};
 use crate::device_consent::DeviceTarget;
-use crate::pod_set::with_kept_objects;
+use crate::options::KeepOption;
+use crate::pod_set::with_keep_option;
 use crate::run_objects::RunObjects;
 use crate::setup_observer::{SetupEvent, TICK};
 use iosonde_result::run_error::pod_failure::{FailedObject, FailureCondition, LeftoverFiles};
@@ -73,14 +74,15 @@ impl PodSession<'_> {
         }
     }
 
-    /// Keeps the objects of a run whose pod is lost, if the user requested it.
+    /// Keeps the objects of a run whose pod is lost, if the user requested it. Else the remedy says
+    /// how to keep them, if the command can.
     pub(super) fn keep_if_lost(&mut self, error: RunError) -> RunError {
         let is_lost = matches!(error, RunError::Lost(_));
-        if self.is_closed || !is_lost || !self.objects.keeps_failed {
+        if self.is_closed || !is_lost {
             return error;
         }
-        self.is_closed = true;
-        with_kept_objects(error, &self.objects)
+        self.is_closed = self.objects.keep_failed == KeepOption::Given;
+        with_keep_option(error, &self.objects)
     }
 
     /// Replaces the error of a lost pod by the cause that the cluster knows.

@@ -139,20 +139,21 @@ fn is_missing_directory(condition: Option<&FailureCondition>) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
-    use crate::options::{ClusterOptions, VolumeMode};
+    use crate::options::{ClusterOptions, KeepOption, VolumeMode};
 
     #[test]
     fn inspection_keeps_the_placement_and_drops_the_volume() {
         let mut options = ClusterOptions::new("hostpath:///mnt/disks/ssd7".parse().unwrap());
         options.node_selector = [("disk".to_owned(), "ssd".to_owned())].into();
         options.volume_mode = VolumeMode::Block;
-        options.keep_failed = true;
+        options.keep_failed = KeepOption::Given;
         let requests = crate::options::pod::resource("ephemeral-storage=200Gi");
         options.pod.requests = requests.into_iter().collect();
         let inspection = options.for_node_inspection(None);
         assert_eq!(inspection.target, TargetUri::HostPath("/".to_owned()));
         assert_eq!(inspection.node_selector, options.node_selector);
-        assert!(inspection.pod.requests.is_empty() && !inspection.keep_failed);
+        assert!(inspection.pod.requests.is_empty());
+        assert_eq!(inspection.keep_failed, KeepOption::Unavailable);
         assert!(inspection.inspects_node && !inspection.is_block());
     }
 

@@ -1,6 +1,7 @@
 use super::*;
 use crate::connection::{Connection, take_requests};
 use crate::fake_api::unreachable;
+use crate::options::KeepOption;
 use crate::pod_set::StartedPod;
 use crate::volume_origin::VolumeOrigin;
 use iosonde_machine::system_env::SystemEnv;
@@ -71,20 +72,26 @@ fn followed_run_is_requested_once_and_returns_its_result() {
 
 #[test]
 fn lost_run_is_kept_only_on_request() {
-    for keeps in [false, true] {
+    for keep_failed in [
+        KeepOption::Unavailable,
+        KeepOption::NotGiven,
+        KeepOption::Given,
+    ] {
+        let keeps = keep_failed == KeepOption::Given;
         let (pod, _requests, _messages) = fake_pod("pod");
         let mut tell = |_: SetupEvent<'_>| {};
         let mut set = pod_set(vec![pod]);
-        set.objects.keeps_failed = keeps;
+        set.objects.keep_failed = keep_failed;
         let mut session = PodSession::new(set, false, watch(&mut tell));
-        let lost = PodFailure::new(FailedObject::only_pod(), FailureCondition::Deleted);
+        let lost = PodFailure::new(FailedObject::only_pod(), FailureCondition::Terminated);
         let kept = KeptObjects {
             namespace: "bench".to_owned(),
             job: "iosonde-0a1b2c3d".to_owned(),
         };
-        let expected = match keeps {
-            true => lost.clone().with_kept(kept),
-            false => lost.clone(),
+        let expected = match keep_failed {
+            KeepOption::Unavailable => lost.clone(),
+            KeepOption::NotGiven => lost.clone().with_keep_offer(),
+            KeepOption::Given => lost.clone().with_kept(kept),
         };
         let error = session.keep_if_lost(RunError::Lost(Box::new(lost)));
         assert_eq!(error, RunError::Lost(Box::new(expected)));

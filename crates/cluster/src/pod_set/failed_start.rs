@@ -1,10 +1,11 @@
 //! The end of a start that has failed: its objects are removed, or kept on request.
 
 use crate::leftovers::{RETAINED_MAY_BE_LEFT, remove_retained_unless_interrupted};
+use crate::options::KeepOption;
 use crate::run_objects::RunObjects;
 use crate::setup_observer::{SetupEvent, SetupObserver};
 use iosonde_result::run_error::RunError;
-use iosonde_result::run_error::pod_failure::KeptObjects;
+use iosonde_result::run_error::pod_failure::{KeptObjects, PodFailure};
 use tokio::runtime::Runtime;
 
 /// Removes the objects of a failed start, or keeps them on request. Returns the error.
@@ -16,9 +17,11 @@ pub(super) fn end_failed_start(
     error: RunError,
     watch: &mut SetupObserver<'_>,
 ) -> RunError {
-    if objects.keeps_failed && is_of_pod(&error) {
+    let is_of_pod = is_of_pod(&error);
+    let error = with_keep_option(error, objects);
+    if is_of_pod && objects.keep_failed == KeepOption::Given {
         (watch.tell)(SetupEvent::Over);
-        return with_kept_objects(error, objects);
+        return error;
     }
     (watch.tell)(SetupEvent::Waiting("everything to be removed"));
     let removed = match runtime.block_on(objects.delete(watch.interrupts)) {
@@ -45,15 +48,20 @@ fn is_of_pod(error: &RunError) -> bool {
     matches!(error, RunError::NotReady(_) | RunError::Lost(_))
 }
 
-/// Adds to the error of a pod that the objects of its run were kept.
-pub(crate) fn with_kept_objects(error: RunError, objects: &RunObjects) -> RunError {
-    let kept = KeptObjects {
-        namespace: objects.cluster.namespace.clone(),
-        job: objects.job.clone(),
+/// Adds to the error of a pod that the objects of its run are kept, or how to keep them if the
+/// command can.
+pub(crate) fn with_keep_option(error: RunError, objects: &RunObjects) -> RunError {
+    let explained = |failure: PodFailure| match objects.keep_failed {
+        KeepOption::Unavailable => failure,
+        KeepOption::NotGiven => failure.with_keep_offer(),
+        KeepOption::Given => failure.with_kept(KeptObjects {
+            namespace: objects.cluster.namespace.clone(),
+            job: objects.job.clone(),
+        }),
     };
     match error {
-        RunError::NotReady(failure) => RunError::NotReady(Box::new(failure.with_kept(kept))),
-        RunError::Lost(failure) => RunError::Lost(Box::new(failure.with_kept(kept))),
+        RunError::NotReady(failure) => RunError::NotReady(Box::new(explained(*failure))),
+        RunError::Lost(failure) => RunError::Lost(Box::new(explained(*failure))),
         other => other,
     }
 }
@@ -62,6 +70,7 @@ pub(crate) fn with_kept_objects(error: RunError, objects: &RunObjects) -> RunErr
 mod tests {
     use super::*;
     use crate::fake_api::{ApiAnswer, ReceivedRequests, list, serve};
+    use iosonde_result::run_error::pod_failure::{FailedObject, FailureCondition};
     use serde_json::{Value, json};
     use std::time::Duration;
 
@@ -125,6 +134,29 @@ mod tests {
                 false => &[],
             };
             assert_eq!(notes, expected);
+        }
+    }
+
+    #[test]
+    fn failed_start_names_keep_only_where_the_command_takes_it() {
+        let runtime = crate::connect::runtime().unwrap();
+        let failed = RunError::not_ready(FailedObject::only_pod(), FailureCondition::NoOutput);
+        for (keep_failed, offer) in [
+            (KeepOption::Unavailable, ""),
+            (
+                KeepOption::NotGiven,
+                "; --keep keeps the pod for `kubectl logs`",
+            ),
+        ] {
+            let (mut objects, requests) = retaining_server(&runtime);
+            objects.keep_failed = keep_failed;
+            let mut watch = SetupObserver {
+                tell: &mut |_: SetupEvent<'_>| {},
+                interrupts: &|| 0,
+            };
+            let ended = end_failed_start(&runtime, &objects, false, failed.clone(), &mut watch);
+            assert_eq!(ended.remedy(), format!("{}{offer}", failed.remedy()));
+            assert!(requests.count(&["/jobs/iosonde-0a1b2c3d"]) > 0, "removed");
         }
     }
 

@@ -5,7 +5,7 @@ use clap::{Args, ValueEnum};
 use iosonde_cluster::manifest::quantity;
 use iosonde_cluster::options::pod::{self, NodeSelectorRequirement, PodOptions, Quantity};
 use iosonde_cluster::options::{Toleration, toleration};
-use iosonde_cluster::{ClusterOptions, PodPlacement, Pods, VolumeMode};
+use iosonde_cluster::{ClusterOptions, KeepOption, PodPlacement, Pods, VolumeMode};
 use iosonde_job::TargetUri;
 use iosonde_machine::bounded_read;
 use iosonde_result::cache_state::ColdLayers;
@@ -22,13 +22,13 @@ pub(crate) const CLAIM_SIZE_HELP: &str = "Size of each claim [default: 5g]";
 
 /// Help of `--ephemeral-storage` of a command without an emptyDir.
 pub(crate) const EPHEMERAL_STORAGE_HELP: &str =
-    "Ephemeral storage that each pod requests on its node";
+    "Ephemeral storage that each pod requests on its node, e.g. 10g";
 
 /// Options of targets in a Kubernetes cluster.
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Targets in a Kubernetes cluster")]
 pub(crate) struct ClusterArgs {
-    /// Kubeconfig file [default: kubectl's]
+    /// Kubeconfig file [default: KUBECONFIG, else ~/.kube/config]
     #[arg(long, value_name = "FILE")]
     pub(crate) kubeconfig: Option<PathBuf>,
     /// Context of the kubeconfig; several contexts, as in A,B, compare clusters [default: the
@@ -70,7 +70,7 @@ pub(crate) struct ClusterArgs {
     /// Medium of an emptyDir [default: disk]
     #[arg(long, value_enum, value_name = "MEDIUM")]
     pub(crate) medium: Option<Medium>,
-    /// Ephemeral storage that the pod requests on its node; for an emptyDir it replaces
+    /// Ephemeral storage that the pod requests on its node, e.g. 10g; for an emptyDir it replaces
     /// --claim-size
     #[arg(long, value_parser = parse_size, value_name = "SIZE")]
     pub(crate) ephemeral_storage: Option<u64>,
@@ -83,7 +83,7 @@ pub(crate) struct ClusterArgs {
     /// each; `none` watches none [default: the disks of the node that serves the volume]
     #[arg(long = "watch-node", value_delimiter = ',', value_name = "NODE")]
     pub(crate) watch_nodes: Vec<String>,
-    /// User and group in the pod [default: 65532; root for block devices and hostPath]
+    /// User ID and group ID in the pod [default: 65532; 0 for block devices and hostPath]
     #[arg(long, value_name = "UID")]
     pub(crate) run_as: Option<i64>,
     /// Maximum time until the pod runs; it does not limit the run [default: 5m]
@@ -105,7 +105,8 @@ pub(crate) struct PodArgs {
     /// may be repeated
     #[arg(long, value_parser = requirement, value_name = "SELECTOR")]
     pub(crate) node_affinity: Vec<NodeSelectorRequirement>,
-    /// Priority class of the pod
+    /// PriorityClass of the pod, as `kubectl get priorityclasses` lists it [default: that of the
+    /// cluster]
     #[arg(long, value_name = "NAME")]
     pub(crate) priority_class: Option<String>,
     /// Resource requests of the pod: cpu=500m,memory=1Gi
@@ -114,16 +115,16 @@ pub(crate) struct PodArgs {
     /// Resource limits of the pod: cpu=2,memory=2Gi
     #[arg(long, value_parser = resource, value_delimiter = ',', value_name = "NAME=AMOUNT")]
     pub(crate) limits: Vec<(String, Quantity)>,
-    /// Secret for pulling the image; may be repeated
+    /// Secret with the credentials for the registry of --image; may be repeated
     #[arg(long = "image-pull-secret", value_name = "NAME")]
     pub(crate) image_pull_secrets: Vec<String>,
-    /// Service account of the pod
+    /// ServiceAccount of the pod [default: default]
     #[arg(long, value_name = "NAME")]
     pub(crate) service_account: Option<String>,
-    /// Label of the pod; may be repeated
+    /// Label of the pod, e.g. team=storage; may be repeated
     #[arg(long = "pod-label", value_parser = label, value_name = "KEY=VALUE")]
     pub(crate) pod_labels: Vec<(String, String)>,
-    /// Annotation of the pod; may be repeated
+    /// Annotation of the pod, e.g. sidecar.istio.io/inject=false; may be repeated
     #[arg(long = "pod-annotation", value_parser = label, value_name = "KEY=VALUE")]
     pub(crate) pod_annotations: Vec<(String, String)>,
 }
@@ -323,7 +324,10 @@ impl ClusterArgs {
             }),
             allow_overwrite: usual.allow_overwrite,
             pods: None,
-            keep_failed: self.keep_failed,
+            keep_failed: match self.keep_failed {
+                true => KeepOption::Given,
+                false => KeepOption::NotGiven,
+            },
             removes_retained: usual.removes_retained,
             needed: None,
             cold: ColdLayers::default(),
@@ -410,6 +414,19 @@ mod tests {
         assert_eq!(watched(&["none"]), Some(Vec::new()));
         assert_eq!(watched(&["n1", "n2"]), Some(vec!["n1".into(), "n2".into()]));
         assert_eq!(watched(&["none", "n1"]), Some(vec!["n1".into()]));
+    }
+
+    #[test]
+    fn keep_is_offered_until_it_is_given() {
+        let kept = |keep_failed| {
+            let args = ClusterArgs {
+                keep_failed,
+                ..ClusterArgs::default()
+            };
+            args.options(TargetUri::EmptyDir).keep_failed
+        };
+        assert_eq!(kept(false), KeepOption::NotGiven);
+        assert_eq!(kept(true), KeepOption::Given);
     }
 
     #[test]

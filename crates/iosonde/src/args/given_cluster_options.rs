@@ -5,31 +5,44 @@ use super::ClusterArgs;
 impl ClusterArgs {
     /// Returns an option that was given. `None`: no option of clusters was given.
     pub(crate) fn given_option(&self) -> Option<&'static str> {
-        let given = [
+        let first = first_given(&[
             (self.kubeconfig.is_some(), "--kubeconfig"),
             (!self.context.is_empty(), "--context"),
             (self.namespace.is_some(), "--namespace"),
             (!self.watch_nodes.is_empty(), "--watch-node"),
             (self.timeout.is_some(), "--timeout"),
-        ];
-        let first = given.iter().find(|(is_given, _)| *is_given);
-        let first = first.map(|(_, option)| *option);
+        ]);
         first.or_else(|| self.option_of_new_pods())
     }
 
     /// Returns an option that was given, but has an effect on new pods and volumes only.
     pub(crate) fn option_of_new_pods(&self) -> Option<&'static str> {
-        let pod = &self.pod;
         let given = [
-            (self.create_namespace, "--create-namespace"),
+            (self.medium.is_some(), "--medium"),
+            (self.ephemeral_storage.is_some(), "--ephemeral-storage"),
+        ];
+        let of_volumes = self.option_of_new_volumes();
+        let of_pods = of_volumes.or_else(|| self.option_of_pod_manifests());
+        of_pods.or_else(|| first_given(&given))
+    }
+
+    /// Returns an option that was given, but has an effect on volumes of new claims only.
+    pub(crate) fn option_of_new_volumes(&self) -> Option<&'static str> {
+        first_given(&[
             (self.claim_size.is_some(), "--claim-size"),
             (self.volume_mode.is_some(), "--volume-mode"),
+            (self.access_mode.is_some(), "--access-mode"),
+        ])
+    }
+
+    /// Returns an option that was given, but has an effect on new pods only, whatever their volume.
+    pub(crate) fn option_of_pod_manifests(&self) -> Option<&'static str> {
+        let pod = &self.pod;
+        first_given(&[
+            (self.create_namespace, "--create-namespace"),
             (self.image.is_some(), "--image"),
             (!self.node_selector.is_empty(), "--node-selector"),
             (!self.tolerations.is_empty(), "--toleration"),
-            (self.access_mode.is_some(), "--access-mode"),
-            (self.medium.is_some(), "--medium"),
-            (self.ephemeral_storage.is_some(), "--ephemeral-storage"),
             (!pod.node_affinity.is_empty(), "--node-affinity"),
             (pod.priority_class.is_some(), "--priority-class"),
             (!pod.requests.is_empty(), "--requests"),
@@ -42,10 +55,14 @@ impl ClusterArgs {
             (self.run_as.is_some(), "--run-as"),
             (self.deadline.is_some(), "--deadline"),
             (self.keep_failed, "--keep"),
-        ];
-        let first = given.iter().find(|(is_given, _)| *is_given);
-        first.map(|(_, option)| *option)
+        ])
     }
+}
+
+/// Returns the first option that was given.
+fn first_given(options: &[(bool, &'static str)]) -> Option<&'static str> {
+    let first = options.iter().find(|(is_given, _)| *is_given);
+    first.map(|(_, option)| *option)
 }
 
 #[cfg(test)]

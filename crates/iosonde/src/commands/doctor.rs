@@ -1,8 +1,10 @@
 //! `iosonde doctor`: is this machine fit to be measured?
 
+mod class_trials;
 mod cluster_check;
 mod cluster_report;
 mod node_inspection;
+mod trial_rounds;
 
 use super::{leftovers, target};
 use crate::args::{DoctorArgs, DoctorFormat, FailOn};

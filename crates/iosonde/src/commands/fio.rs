@@ -68,7 +68,8 @@ fn run_here_or_elsewhere(words: &[OsString], keep: &KeepArgs) -> Result<(), Comm
     if parsed.plan.jobs.is_empty() {
         return Err(CommandError::usage(
             "no jobs are defined",
-            "name a job file, or define a job with --name=NAME and its options; --help lists them",
+            "name a job file, or define a job, for example `iosonde fio --name=a --rw=randread \
+             --size=64m`",
         ));
     }
     if matches!(remote_target, Some(RemoteTarget::Pods(_))) && !command.allow_in_use.is_empty() {
@@ -91,10 +92,20 @@ fn run_here_or_elsewhere(words: &[OsString], keep: &KeepArgs) -> Result<(), Comm
             measure(&parsed.plan, command, keep, runner, notes)
         }
         Some(RemoteTarget::Ceph(there)) => measure_on_ceph(*there, &parsed, keep, cold, notes),
-        Some(RemoteTarget::Pods(there)) => match there.form() {
-            Some(form) => there.render(form, &parsed),
-            None => there.measure(parsed.plan.clone(), command, keep, notes),
-        },
+        Some(RemoteTarget::Pods(there)) => {
+            print_note(there.describe_unused_names(&parsed));
+            match there.form() {
+                Some(form) => there.render(form, &parsed),
+                None => there.measure(parsed.plan.clone(), command, keep, notes),
+            }
+        }
+    }
+}
+
+/// Prints a note that a result does not keep, if there is one.
+fn print_note(note: Option<String>) {
+    if let Some(note) = note {
+        eprintln!("note: {note}");
     }
 }
 
@@ -106,9 +117,7 @@ fn measure_on_ceph(
     cold: ColdLayers,
     notes: Vec<String>,
 ) -> Result<(), CommandError> {
-    if let Some(note) = there.describe_unused_names(parsed) {
-        eprintln!("note: {note}");
-    }
+    print_note(there.describe_unused_names(parsed));
     let (plan, command) = (&parsed.plan, &parsed.command);
     if there.is_cache_compared {
         return cache_comparison::compare_setups(there, (plan, command), keep, notes);

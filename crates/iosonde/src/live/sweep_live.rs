@@ -4,7 +4,7 @@
 use super::activity::LiveActivity;
 use super::study_view::{StudyExtent, StudySteps, StudyView};
 use crate::journal::sweep_journal::SweepJournal;
-use crate::output::Output;
+use crate::output::{Output, locale_style};
 use crate::terminal_text::TerminalSize;
 use iosonde_report::sweep::{FillingGrid, announced, cell_line, curve_line, unit_name};
 use iosonde_study::sweep::{SweepResult, quiet_wait_max};
@@ -155,8 +155,15 @@ impl StudySteps for SweepSteps {
 
     fn found(&mut self, finding: StudyFinding<'_>) -> Option<String> {
         match finding {
-            StudyFinding::Curve { plan, saturation } => {
-                Some(curve_line(self.grid.axes(), plan, saturation))
+            StudyFinding::Curve {
+                plan,
+                saturation,
+                is_again,
+            } => {
+                let axes = self.grid.axes();
+                // The view has the characters of the same locale.
+                let plus_minus = locale_style(false).plus_minus();
+                Some(curve_line(axes, plan, (saturation, is_again), plus_minus))
             }
             StudyFinding::Cell { plan, record } => Some(cell_line(self.grid.axes(), plan, record)),
             _ => None,

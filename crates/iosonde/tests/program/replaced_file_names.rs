@@ -52,6 +52,26 @@ fn file_name_that_a_ceph_target_replaces_is_noted_once() {
 }
 
 #[test]
+fn file_name_that_a_block_volume_replaces_is_noted_once() {
+    let scratch = Scratch::new("replaced-by-block-volume");
+    scratch.file("job.fio", "[a]\nsize=1m\nfilename=/data/x\n");
+    let note = "note: job.fio: filename=/data/x is not used: the jobs run on ";
+    for line in [
+        "fio --target=pvc://blk --volume-mode block --kubeconfig=none job.fio",
+        "fio --target=sc://fast --volume-mode block --render job.fio",
+        "k8s fio -s fast --volume-mode block -f job.fio --kubeconfig none",
+    ] {
+        let ended = run(&scratch, line);
+        let said = error(&ended);
+        assert_eq!(said.matches(note).count(), 1, "{line}: {said}");
+        assert!(!out(&ended).contains("is not used"), "{line}");
+        let files = run(&scratch, &line.replace("--volume-mode block ", ""));
+        let said = error(&files);
+        assert!(!said.contains("is not used"), "{line}: {said}");
+    }
+}
+
+#[test]
 fn file_name_that_a_suite_replaces_is_noted_once() {
     let scratch = Scratch::new("replaced-by-suite");
     fs::write(scratch.path("file"), vec![7; 1 << 20]).unwrap();

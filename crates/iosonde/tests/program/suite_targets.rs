@@ -309,6 +309,9 @@ fn options_without_effect_on_a_cluster_command_are_refused() {
         (lifecycle, &["--keep"]),
         (doctor, &["--keep"]),
         (doctor, &["--keep", "--inspect-nodes"]),
+        (doctor, &["--claim-size", "1g", "--inspect-nodes"]),
+        (doctor, &["--image", "busybox"]),
+        (doctor, &["--timeout", "20", "--clean"]),
     ] {
         let refused = scratch.run(&[words, unused, &["--kubeconfig", "none"]].concat());
         let said = error(&refused);
@@ -321,6 +324,8 @@ fn options_without_effect_on_a_cluster_command_are_refused() {
         (csi, &["--keep", "--ephemeral-storage", "1g"][..]),
         (lifecycle, &["--ephemeral-storage", "1g"]),
         (doctor, &["--keep", "--trial", "--ephemeral-storage", "1g"]),
+        (doctor, &["--image", "busybox", "--inspect-nodes"]),
+        (doctor, &["--claim-size", "1g", "--trial"]),
         (doctor, &["--watch-node", "none"]),
     ] {
         let failed = scratch.run(&[words, used, &["--kubeconfig", "none"]].concat());

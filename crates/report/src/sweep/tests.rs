@@ -228,7 +228,7 @@ fn advised_cell_below_the_highest_rate_names_its_share() {
         ..options()
     };
     let mut result = measured("net-iops-cap", &[("iodepth", "1,2,4,8")], &every);
-    let share = "57 % of the highest measured rate";
+    let share = "56 % of the highest measured rate";
     let with_share = |result: &SweepResult| -> Vec<String> {
         let lines = advice_lines(result).into_iter();
         let lines = lines.filter(|line| line.contains("highest measured rate"));
@@ -308,6 +308,26 @@ fn legend_explains_intervals_that_reach_zero() {
     }
     let text = table(&result);
     assert!(!text.contains(legend), "{text}");
+}
+
+#[test]
+fn line_of_a_curve_after_more_runs_says_so() {
+    let targets = [SweepTarget::new(&simulated_target("nfs"), None).unwrap()];
+    let given = [("iodepth".to_owned(), "1,2".to_owned())];
+    let axes = parse_axes(&given, &mut Diagnostics::default());
+    let grid = SweepGrid::new(&Base::Plain, &targets, &axes, &FakeEnv::new()).unwrap();
+    let result = measured("nfs", &[("iodepth", "1,2")], &options());
+    let saturation = result.curves[0].saturation.as_ref().unwrap();
+    let signed_line = |is_again, plus_minus| {
+        let found = (saturation, is_again);
+        curve_line(&result.axes, &grid.curves[0], found, plus_minus)
+    };
+    let line = |is_again| signed_line(is_again, "+-");
+    assert!(line(false).starts_with("the rate "), "{}", line(false));
+    assert_eq!(line(true), format!("after more runs, {}", line(false)));
+    // The screen has the sign of its table.
+    let signed = signed_line(false, "±");
+    assert!(signed.contains('±') && !signed.contains("+-"), "{signed}");
 }
 
 #[test]

@@ -113,6 +113,16 @@ impl PodFailure {
         self
     }
 
+    /// Returns the same failure, with `--keep` in its remedy if a kept pod explains the failure.
+    /// The remedy of a command without this option must not name it.
+    pub fn with_keep_offer(mut self) -> PodFailure {
+        let condition = self.condition.as_ref();
+        if let Some(command) = condition.and_then(FailureCondition::command_for_kept_pod) {
+            self.remedy = format!("{}; --keep keeps the pod for `{command}`", self.remedy);
+        }
+        self
+    }
+
     /// Returns the same failure, with directories that exist on the node.
     pub fn with_existing_directories(mut self, existing: ExistingDirectories) -> PodFailure {
         self.remedy = format!("{existing}; {}", self.remedy);

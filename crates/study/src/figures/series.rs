@@ -19,6 +19,9 @@ pub(crate) struct RateSamples {
     rates: Vec<f64>,
     /// Runs that have ended.
     runs: u32,
+    /// Index of the first sample of the current run.
+    #[serde(default)]
+    run_start: usize,
 }
 
 impl RateSamples {
@@ -35,6 +38,29 @@ impl RateSamples {
     /// Ends the current run: the next sample belongs to another.
     pub(crate) fn next_run(&mut self) {
         self.runs += 1;
+        self.run_start = self.rates.len();
+    }
+
+    /// Returns the number of runs that have ended.
+    pub(crate) fn runs(&self) -> u32 {
+        self.runs
+    }
+
+    /// Relative half-width of the 95 % interval of the current run's mean. `None` if the run has
+    /// too few samples.
+    pub(crate) fn run_error(&self) -> Option<f64> {
+        let run = RateSamples {
+            rates: self.rates.get(self.run_start..)?.to_vec(),
+            ..RateSamples::default()
+        };
+        run.mean_error()
+    }
+
+    /// Relative half-width of the mean's 95 % interval, also from few samples. `None` if there are
+    /// fewer than two.
+    pub(crate) fn mean_error(&self) -> Option<f64> {
+        let few = || self.error_of_few().map(|few| few.max(self.edges()));
+        self.relative_error().or_else(few)
     }
 
     /// Relative half-width of the mean's 95 % interval, at least [`RateSamples::edges`].
@@ -90,7 +116,7 @@ impl RateSamples {
 
     /// Relative half-width from two to four samples, which are too few to show autocorrelation and
     /// count as independent (Student's t for one to three degrees of freedom).
-    pub(crate) fn error_of_few(&self) -> Option<f64> {
+    fn error_of_few(&self) -> Option<f64> {
         let factor = match self.rates.len() {
             2 => 12.71,
             3 => 4.30,

@@ -14,7 +14,7 @@ use iosonde_result::storage::StorageUsed;
 pub struct CurveLog {
     /// Index of the curve in [`StudyEvent::Recorded`].
     pub(crate) curve: usize,
-    /// Prefix of the cell in notes about stops of the process. `None`: no notes.
+    /// Prefix of the cell in notes. `None`: no notes.
     pub(crate) name: Option<String>,
     /// State from which a search can resume.
     pub(crate) so_far: SearchProgress,
@@ -67,8 +67,8 @@ impl CurveLog {
         });
     }
 
-    /// Returns the name of a cell in notes about stops of the process.
-    pub(super) fn name_of(&self, record: &CellRecord) -> Option<String> {
+    /// Returns the name of a cell in notes.
+    pub(crate) fn name_of(&self, record: &CellRecord) -> Option<String> {
         let prefix = self.name.as_ref()?;
         Some(format!("{prefix}depth {}", record.iodepth))
     }

@@ -96,7 +96,11 @@ impl SweepStudy<'_> {
             let progress = &self.curves[index];
             if let Some(saturation) = progress.found.as_ref().filter(|_| progress.complete) {
                 let plan = &self.grid.curves[index];
-                let finding = StudyFinding::Curve { plan, saturation };
+                let finding = StudyFinding::Curve {
+                    plan,
+                    saturation,
+                    is_again: true,
+                };
                 driver.emit(&StudyEvent::Found(finding));
             }
         }
@@ -173,8 +177,11 @@ impl SweepStudy<'_> {
                 let is_complete = matches!(saturation.ended, Ended::Sure | Ended::OutOfTime);
                 progress.complete = before || is_complete;
                 if progress.complete && !before {
-                    let saturation = &saturation;
-                    let finding = StudyFinding::Curve { plan, saturation };
+                    let finding = StudyFinding::Curve {
+                        plan,
+                        saturation: &saturation,
+                        is_again: false,
+                    };
                     driver.emit(&StudyEvent::Found(finding));
                 }
                 progress.found = Some(saturation);

@@ -120,6 +120,7 @@ impl Study for SweepStudy<'_> {
         // The results of a stopped sweep do not count after such an error.
         self.fatal = self.measure_grid(driver).err();
         self.note_cached_reads(driver);
+        self.note_changed_cells(driver);
         if self.fatal.is_none() && !self.options.is_exhaustive() {
             self.judge_unsearched(driver);
         }

@@ -1,6 +1,7 @@
 //! Tests of all studies, on simulated devices, linked once.
 
 mod cache_on_sim;
+mod changed_target_on_sim;
 mod committed_schemas;
 mod common;
 mod interval_coverage;

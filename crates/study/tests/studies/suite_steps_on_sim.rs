@@ -13,7 +13,7 @@ use iosonde_result::session::Session;
 use iosonde_study::load::{LoadOptions, LoadResult, measure_load};
 use iosonde_study::sweep::sweep;
 use iosonde_study::test_targets::simulated_target;
-use iosonde_suite::{StepKind, StepOutcome, Suite, SuiteStep};
+use iosonde_suite::{StepKind, StepOutcome, StudyFigure, StudyFigureKind, Suite, SuiteStep};
 use std::collections::BTreeMap;
 
 const DEVICE: &str = "seed=1,read_us=100,write_us=100,parallel=4";
@@ -116,6 +116,35 @@ fn sweep_step_on_tmpfs_is_in_memory() {
     let outcome = StepOutcome::Sweep(Box::new(result.unwrap()));
     let found = in_memory(&outcome, short_load());
     assert_eq!(found.as_deref(), Some("memory (tmpfs)"));
+}
+
+#[test]
+fn interval_of_a_maximum_in_a_suite_never_reaches_zero() {
+    let targets = [target(DEVICE)];
+    let mut session = LocalRunner::default().open();
+    let grid = grid(&targets, &[("iodepth", "1..16")]);
+    let found = sweep(
+        &mut session,
+        &targets,
+        &grid,
+        &options(5),
+        Vec::new(),
+        &mut (),
+    );
+    let mut result = found.unwrap();
+    for share in [0.01, 0.19, 0.21, 1.0, 1.4] {
+        let saturation = result.curves[0].saturation.as_mut().unwrap();
+        for rate in [&mut saturation.maximum, &mut saturation.maximum_bytes_per_s] {
+            rate.error = Some(share * rate.mean);
+        }
+        let mut figures = StudyFigure::from_sweep("", &result);
+        figures.retain(|figure| figure.kind != StudyFigureKind::Knee);
+        assert_eq!(figures.len(), 2);
+        for figure in figures {
+            assert_eq!(figure.interval.is_some(), share < 0.2, "{share}");
+            assert!(figure.interval.is_none_or(|(low, _)| low > 0.0));
+        }
+    }
 }
 
 #[test]

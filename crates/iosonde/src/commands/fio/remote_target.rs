@@ -61,10 +61,7 @@ impl OnCeph {
             TargetUri::Rados { .. } => UnusedNames::Paths,
             _ => UnusedNames::All,
         };
-        let files = parsed.file_names.join(", ");
-        let source = Some(files.as_str()).filter(|files| !files.is_empty());
-        let targets = [self.target.to_string()];
-        unused_file_names(source, (&targets, unused), parsed.plan.jobs.iter())
+        note_of_unused_names(&self.target, unused, parsed)
     }
 
     /// Makes the pool and the image that the target asks for. They become the target. Maps the
@@ -104,6 +101,18 @@ impl OnCeph {
     }
 }
 
+/// Returns a note on the file names of the jobs that the target replaces.
+fn note_of_unused_names(
+    target: &TargetUri,
+    unused: UnusedNames,
+    parsed: &ParsedCommand,
+) -> Option<String> {
+    let files = parsed.file_names.join(", ");
+    let source = Some(files.as_str()).filter(|files| !files.is_empty());
+    let targets = [target.to_string()];
+    unused_file_names(source, (&targets, unused), parsed.plan.jobs.iter())
+}
+
 /// Pods as the target of a job.
 #[derive(Debug)]
 pub(super) struct InPods {
@@ -122,6 +131,16 @@ impl InPods {
     /// The form of the requested manifests, if any.
     pub(super) fn form(&self) -> Option<Form> {
         self.render
+    }
+
+    /// Returns a note on the file names of the jobs that a block volume replaces. In a volume with
+    /// a file system, the names are those of files in a directory of the run.
+    pub(super) fn describe_unused_names(&self, parsed: &ParsedCommand) -> Option<String> {
+        let options = self.args.options(self.target.clone());
+        match options.is_block() {
+            true => note_of_unused_names(&self.target, UnusedNames::All, parsed),
+            false => None,
+        }
     }
 
     /// Prints the manifests that run these jobs without iosonde.
@@ -230,6 +249,7 @@ fn job_file(parsed: &ParsedCommand) -> Result<String, CommandError> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::args::VolumeModeArg;
     use std::ffi::OsString;
 
     fn words(line: &str) -> Vec<OsString> {
@@ -290,6 +310,36 @@ mod tests {
             "{in_pool}"
         );
         assert_eq!(noted("rbd://p/i", "map.fio"), None);
+    }
+
+    #[test]
+    fn file_names_that_a_block_volume_replaces_are_noted() {
+        let noted = |target: &str, volume_mode, line: &str| {
+            let there = InPods {
+                target: target.parse().unwrap(),
+                args: ClusterArgs {
+                    volume_mode,
+                    ..ClusterArgs::default()
+                },
+                pods: None,
+                access: CephAccess::default(),
+                consent: Vec::new(),
+                render: None,
+            };
+            let text = "[a]\nfilename=x\nsize=1m\n[b]\nfilename=/data/y\nsize=1m\n";
+            let env = FakeEnv::new().file("job.fio", text);
+            there.describe_unused_names(&parse(&words(line), &env).unwrap())
+        };
+        let block = Some(VolumeModeArg::Block);
+        for target in ["pvc://data", "sc://fast", "ephemeral://fast"] {
+            let expected = format!(
+                "job.fio: filename=/data/y, filename=x are not used: the jobs run on {target}"
+            );
+            assert_eq!(noted(target, block, "job.fio"), Some(expected));
+            assert_eq!(noted(target, None, "job.fio"), None, "files of the volume");
+            assert_eq!(noted(target, block, "--name=a --size=1m"), None);
+        }
+        assert_eq!(noted("emptydir://", block, "job.fio"), None, "no device");
     }
 
     #[test]

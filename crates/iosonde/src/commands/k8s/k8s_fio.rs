@@ -1,9 +1,10 @@
 //! `iosonde k8s fio`: kubestr's command, with kubestr's flags.
 
-use crate::args::{ClusterArgs, K8sFioArgs, K8sFioFormat, KubestrTest};
+use crate::args::{ClusterArgs, K8sFioArgs, K8sFioFormat, KubestrTest, VolumeModeArg};
 use crate::commands::file_name_uris::refuse_broken_uris;
 use crate::commands::finish_command;
 use crate::commands::target_session::refuse_unused_medium;
+use crate::commands::unused_file_names::{UnusedNames, unused_file_names};
 use crate::commands::{cluster, cold, consent};
 use crate::failure::CommandError;
 use crate::fio_document::document;
@@ -71,6 +72,7 @@ pub(crate) fn run(args: &K8sFioArgs) -> Result<(), CommandError> {
     cluster::refuse_what_stays_behind(&parsed.plan)?;
     let classes = args.cluster.in_each_context(&targets(args));
     refuse_unused_medium(&classes, &args.cluster)?;
+    note_unused_names(args, &classes, &parsed);
     cold::announce(args.cold.layers(), &classes, &args.cluster)?;
     if parsed.plan.jobs.len() > 1 && args.fiofile.is_none() && !args.separate {
         eprintln!(
@@ -130,6 +132,19 @@ impl Printing {
         output.save(&text)?;
         let mut runs = self.runs.iter();
         stop.conclude(runs.find_map(|run| run.error.clone()))
+    }
+}
+
+/// Prints a note on the file names of a job file that block volumes replace.
+fn note_unused_names(args: &K8sFioArgs, classes: &[String], parsed: &ParsedCommand) {
+    if args.cluster.volume_mode != Some(VolumeModeArg::Block) {
+        return;
+    }
+    let file = args.fiofile.as_ref().map(|path| path.display().to_string());
+    let replaced = (classes, UnusedNames::All);
+    let jobs = parsed.plan.jobs.iter();
+    if let Some(note) = unused_file_names(file.as_deref(), replaced, jobs) {
+        eprintln!("note: {note}");
     }
 }
 

@@ -165,7 +165,7 @@ pub enum FailureCondition {
         /// The scheduler's message.
         message: String,
         /// Arguments of `--toleration`, each of which admits the pod to a node. Empty if they are
-        /// not known, or if the obstacle is no taint.
+        /// not known, or if no taint keeps the pod away.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         tolerations: Vec<String>,
     },

@@ -17,6 +17,34 @@ impl FailureCondition {
             .unwrap_or_else(|| self.variable_remedy(object))
     }
 
+    /// Returns the command of kubectl that explains the failure if `--keep` keeps the pod. `None`
+    /// for the conditions that a kept pod does not explain.
+    pub(super) fn command_for_kept_pod(&self) -> Option<&'static str> {
+        use FailureCondition as Cause;
+        match self {
+            Cause::StartTimedOut { .. }
+            | Cause::PodFailed { .. }
+            | Cause::Terminated
+            | Cause::ContainerStopped { .. }
+            | Cause::VolumeNotMounted {
+                reason: MountFailure::Other,
+                ..
+            }
+            | Cause::Unschedulable {
+                reason: SchedulingObstacle::Other,
+                is_node_coming: false,
+                ..
+            } => Some("kubectl describe pod"),
+            Cause::ContainerEnded { .. }
+            | Cause::NoOutput
+            | Cause::NoGreeting
+            | Cause::NoGreetingButLog { .. }
+            | Cause::NoAnswer
+            | Cause::MessageUnreadable { .. } => Some("kubectl logs"),
+            _ => None,
+        }
+    }
+
     /// Returns the action to take if it names no object. `None` for the other conditions.
     fn fixed_remedy(&self) -> Option<&'static str> {
         use FailureCondition as Cause;
@@ -53,9 +81,7 @@ impl FailureCondition {
                 "check that the provisioner of the class runs (its pods, and their log), or use \
                  another class"
             }
-            Cause::StartTimedOut { .. } => {
-                "give it more time with --timeout; --keep keeps the pod for `kubectl describe pod`"
-            }
+            Cause::StartTimedOut { .. } => "give it more time with --timeout",
             Cause::OtherBuild { .. } => {
                 "use the iosonde that made the image, or make the image again with `iosonde k8s \
                  image`; an image without an agent, named with --image, gets this one's"
@@ -87,30 +113,24 @@ impl FailureCondition {
             Cause::JobFailed { .. } => {
                 "something removed or refused its pod: see `kubectl get events`, and run it again"
             }
-            Cause::JobDeleted { .. } | Cause::Deleted => "run it again",
+            Cause::JobDeleted { .. }
+            | Cause::Deleted
+            | Cause::Terminated
+            | Cause::ContainerStopped { .. } => "run it again",
             Cause::Evicted { .. } => {
                 "free space on the node, choose another one with --node-selector, or use a \
                  smaller size"
             }
             Cause::NodeLost { .. } => "run it again on another node",
-            Cause::PodFailed { .. } => {
-                "run it again, on another node with --node-selector; --keep keeps the pod for \
-                 `kubectl describe pod`"
-            }
+            Cause::PodFailed { .. } => "run it again, on another node with --node-selector",
             Cause::Disrupted { reason, .. } => disruption_remedy(reason),
-            Cause::Terminated | Cause::ContainerStopped { .. } => {
-                "run it again; --keep keeps the pod for `kubectl describe pod`"
-            }
             Cause::TerminatedEarly => {
                 "see `kubectl get events` for who wanted that, and apply the manifest again"
             }
-            Cause::NoAnswer => {
-                "check the network between here and the cluster; --keep keeps the pod for \
-                 `kubectl logs`"
-            }
+            Cause::NoAnswer => "check the network between here and the cluster",
             Cause::MessageUnreadable { .. } => {
                 "run it again; if that does not help, check whether the image has an agent of \
-                 another version of iosonde; --keep keeps the pod for `kubectl logs`"
+                 another version of iosonde"
             }
             Cause::NoResult { .. } => "see `kubectl describe pod`, and apply the manifest again",
             Cause::ResultNotKept => "see `kubectl logs` of the pod, and render the manifest again",
@@ -146,8 +166,7 @@ impl FailureCondition {
             | Cause::NoOutput
             | Cause::NoGreeting
             | Cause::NoGreetingButLog { .. } => {
-                "run it again with --keep, which keeps the pod for `kubectl logs`; --run-as \
-                 chooses the user that may write to the volume"
+                "run it again; --run-as chooses the user that may write to the volume"
             }
             _ => return None,
         })
@@ -359,7 +378,7 @@ impl PodRefusal {
                 "state the amounts that the quota counts with --requests and --limits, e.g. \
                  --requests cpu=1,memory=1Gi --limits cpu=1,memory=1Gi"
             }
-            PodRefusal::Other => "see the message of the cluster",
+            PodRefusal::Other => "use a namespace whose policies allow the pod, with --namespace",
         }
     }
 }
@@ -374,10 +393,7 @@ impl MountFailure {
                 "another pod on another node uses this volume: end it, or choose its node with \
                  --node-selector"
             }
-            MountFailure::Other => {
-                "see the log of the storage class's driver on that node; --keep keeps the pod for \
-                 `kubectl describe pod`"
-            }
+            MountFailure::Other => "see the log of the storage class's driver on that node",
         }
     }
 }
@@ -407,9 +423,7 @@ impl SchedulingObstacle {
             }
             SchedulingObstacle::Resources => "free resources, or add nodes",
             SchedulingObstacle::Claim => "check the claim's name and namespace",
-            SchedulingObstacle::Other => {
-                "change what the scheduler names; --keep keeps the pod for `kubectl describe pod`"
-            }
+            SchedulingObstacle::Other => "change what the scheduler names",
         }
     }
 }

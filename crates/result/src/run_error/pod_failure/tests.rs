@@ -57,6 +57,19 @@ fn volume_of_another_user_is_named_with_user_path_and_remedy() {
 }
 
 #[test]
+fn pod_that_a_policy_refuses_has_an_option_as_remedy() {
+    let refused = Cause::PodRefused {
+        reason: PodRefusal::Other,
+        message: "admission webhook \"policy\" denied the request".to_owned(),
+    };
+    let failure = PodFailure::new(FailedObject::only_pod(), refused);
+    assert_eq!(
+        failure.remedy(),
+        "use a namespace whose policies allow the pod, with --namespace"
+    );
+}
+
+#[test]
 fn killed_container_names_its_signal() {
     let ended = Cause::ContainerEnded {
         exit_code: 137,
@@ -84,6 +97,31 @@ fn kept_objects_are_part_of_the_remedy_once() {
     );
     assert_eq!(failure.remedy(), expected);
     assert_eq!(failure.clone().with_kept(kept), failure);
+}
+
+#[test]
+fn remedy_names_keep_only_where_it_is_offered() {
+    let failure = |condition| PodFailure::new(FailedObject::only_pod(), condition);
+    for condition in conditions() {
+        let failure = failure(condition);
+        assert!(!failure.remedy().contains("--keep"), "{failure:?}");
+        let offered = failure.clone().with_keep_offer();
+        let is_same = offered == failure;
+        assert_ne!(is_same, offered.remedy().contains("--keep"), "{offered:?}");
+    }
+    let offered = failure(Cause::NoOutput).with_keep_offer();
+    assert_eq!(
+        offered.remedy(),
+        "run it again; --run-as chooses the user that may write to the volume; --keep keeps the \
+         pod for `kubectl logs`"
+    );
+    let offered = failure(Cause::Terminated).with_keep_offer();
+    assert_eq!(
+        offered.remedy(),
+        "run it again; --keep keeps the pod for `kubectl describe pod`"
+    );
+    let text = PodFailure::from_texts("the pod", "it is gone", "run it again");
+    assert_eq!(text.clone().with_keep_offer(), text);
 }
 
 /// Returns one condition of each kind.
