@@ -7,7 +7,7 @@ pub(crate) use file_service::{has_ganesha, metadata_servers};
 pub(crate) use tier_counters::tier_activity;
 
 use iosonde_result::ceph::{
-    CacheTierActivity, CephPool, CephSide, OsdCounts, OsdLatency, Redundancy, severity,
+    CacheTierActivity, CephPool, CephSide, HealthCheck, OsdCounts, OsdLatency, Redundancy, severity,
 };
 use serde_json::Value;
 use std::collections::BTreeMap;
@@ -28,7 +28,7 @@ pub(crate) struct OsdOps {
 pub(crate) struct ClusterStatus {
     fsid: String,
     health: String,
-    checks: Vec<String>,
+    checks: Vec<HealthCheck>,
     osds: OsdCounts,
     pgs: u32,
     recovering: bool,
@@ -172,14 +172,13 @@ fn raise_maximum(known: &mut u64, seen: u64) {
     *known = (*known).max(seen);
 }
 
-fn checks(checks: &Value) -> Vec<String> {
+fn checks(checks: &Value) -> Vec<HealthCheck> {
     let checks = checks.as_object().into_iter().flatten();
-    checks
-        .map(|(name, check)| match check["summary"]["message"].as_str() {
-            Some(message) => format!("{name}: {message}"),
-            None => name.clone(),
-        })
-        .collect()
+    let checks = checks.map(|(name, check)| HealthCheck {
+        name: name.clone(),
+        message: check["summary"]["message"].as_str().map(str::to_owned),
+    });
+    checks.collect()
 }
 
 /// Pool of this name, from the answer to `osd pool ls detail`. For an erasure code, `profile`

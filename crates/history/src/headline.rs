@@ -1,7 +1,7 @@
 //! The figures of a stored result that a list shows: those of the result, not of its single runs.
 
 use super::record::StudyRecord;
-use iosonde_job::plan::Direction;
+use iosonde_job::plan::{Direction, ReadWrite, ReadWriteMode};
 use iosonde_result::compare::{
     Figure, Measure, ResultPart, Subject, informative_interval, without_neighbours,
 };
@@ -207,10 +207,10 @@ impl Headline {
             ..rate.clone()
         };
         raise(&mut self.bandwidth, bandwidth);
-        let name = rate.workload.as_deref().unwrap_or_default();
-        match name.trim_start_matches("rand") {
-            "read" => raise(&mut self.read, rate),
-            "write" => raise(&mut self.write, rate),
+        let workload = rate.workload.as_deref().and_then(ReadWrite::from_rw);
+        match workload.map(|rw| rw.mode) {
+            Some(ReadWriteMode::Read) => raise(&mut self.read, rate),
+            Some(ReadWriteMode::Write) => raise(&mut self.write, rate),
             _ => {}
         }
     }
@@ -259,12 +259,7 @@ impl HeadlineRate {
 
 /// Whether fio's `rw` is a mix of directions.
 fn is_mix(rw: &str) -> bool {
-    // `rw=randrw:8` has the number of I/Os per offset.
-    let name = rw.split(':').next().unwrap_or_default();
-    matches!(
-        name,
-        "rw" | "readwrite" | "randrw" | "trimwrite" | "randtrimwrite" | "readwritetrim"
-    )
+    ReadWrite::from_rw(rw).is_some_and(|rw| rw.mode.only_direction().is_none())
 }
 
 /// Names the direction of a figure. `None`: it moves no data.

@@ -130,7 +130,7 @@ pub(super) fn copy_new_studies(transaction: &Connection, file: &str) -> rusqlite
     for (table, condition, run) in [
         ("study", of_study("id"), ""),
         ("label", of_study("study"), ""),
-        ("fact", of_study("study"), ""),
+        ("fact_value", of_study("study"), ""),
         ("run", of_study("study"), "id"),
         ("part", of_run.clone(), "run"),
         ("figure", of_run.clone(), "run"),

@@ -230,7 +230,7 @@ mod tests {
         };
         assert_eq!(first.labels.get("region"), None);
         assert_eq!(second.id, imported.new[0].id);
-        assert_eq!(second.facts["os"], "centos 7");
+        assert_eq!(second.facts["os"].to_string(), "centos 7");
         assert_eq!(second.labels["region"], "asia-east1");
         assert_eq!(second.parts[0].figures.len(), 1);
         let again = import(&ours, &theirs);
@@ -287,7 +287,7 @@ mod tests {
         theirs.import(run_on("centos", "7", "3.10.0"));
         let connection = rusqlite::Connection::open(&theirs.place.path).unwrap();
         connection
-            .execute_batch("PRAGMA foreign_keys = OFF; DELETE FROM label; DELETE FROM fact")
+            .execute_batch("PRAGMA foreign_keys = OFF; DELETE FROM label; DELETE FROM fact_value")
             .unwrap();
         for id in [
             "../../../etc",

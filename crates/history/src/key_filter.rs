@@ -2,7 +2,7 @@
 
 use super::read::StudySummary;
 use super::{Store, StoreError};
-use iosonde_result::run_facts::FACT_SEPARATOR;
+use iosonde_result::property_values::PropertyValues;
 
 /// Keys that all studies have besides labels and facts.
 pub(super) const STUDY_KEYS: [&str; 3] = ["target", "machine", "kind"];
@@ -10,20 +10,20 @@ pub(super) const STUDY_KEYS: [&str; 3] = ["target", "machine", "kind"];
 impl StudySummary {
     /// Returns the value of a key: that of a given label, else that of a fact, else `target`,
     /// `machine` or `kind` of the study.
-    pub fn value_of(&self, key: &str) -> Option<&str> {
-        let label = self.labels.get(key).map(String::as_str);
-        label.or_else(|| self.detected(key))
+    pub fn value_of(&self, key: &str) -> Option<String> {
+        let label = self.labels.get(key).cloned();
+        let label = label.or_else(|| self.facts.get(key).map(PropertyValues::to_string));
+        label.or_else(|| self.property(key).map(str::to_owned))
     }
 
-    /// The value of a key that was not given as a label.
-    fn detected(&self, key: &str) -> Option<&str> {
-        let fact = self.facts.get(key).map(String::as_str);
-        fact.or(match key {
-            "target" => Some(self.target.as_str()),
+    /// The value of a key that all studies have.
+    fn property(&self, key: &str) -> Option<&str> {
+        match key {
+            "target" => Some(&self.target),
             "machine" => self.machine.as_deref(),
-            "kind" => Some(self.kind.as_str()),
+            "kind" => Some(&self.kind),
             _ => None,
-        })
+        }
     }
 
     /// Returns the keys of the study: labels, facts, and those that all studies have.
@@ -38,16 +38,17 @@ impl StudySummary {
         if let Some(label) = self.labels.get(key) {
             return label == pattern || has_form(label, pattern);
         }
-        let Some(value) = self.detected(key) else {
-            return false;
-        };
-        let (value, pattern) = (value.to_lowercase(), pattern.to_lowercase());
+        let pattern = pattern.to_lowercase();
         let matches = |value: &str| {
+            let value = value.to_lowercase();
             let rest = value.strip_prefix(&pattern);
             let starts = rest.is_some_and(|rest| rest.is_empty() || rest.starts_with(' '));
-            starts || has_form(value, &pattern)
+            starts || has_form(&value, &pattern)
         };
-        matches(&value) || value.split(FACT_SEPARATOR).any(matches)
+        match self.facts.get(key) {
+            Some(values) => values.iter().any(matches) || matches(&values.to_string()),
+            None => self.property(key).is_some_and(matches),
+        }
     }
 }
 
@@ -83,7 +84,7 @@ fn has_form(text: &str, pattern: &str) -> bool {
 impl Store {
     /// Returns the keys of all studies, in alphabetical order.
     pub fn keys(&self) -> Result<Vec<String>, StoreError> {
-        let mut keys = self.strings("SELECT key FROM label UNION SELECT key FROM fact")?;
+        let mut keys = self.strings("SELECT key FROM label UNION SELECT key FROM fact_value")?;
         keys.extend(STUDY_KEYS.map(str::to_owned));
         keys.sort();
         keys.dedup();
@@ -117,7 +118,7 @@ mod tests {
 
     fn targets(history: &TestHistory, key: &str, value: &str) -> Vec<String> {
         let found = history.store().list(&Filter::label(key, value)).unwrap();
-        let os = |study: &StudySummary| study.facts["os"].clone();
+        let os = |study: &StudySummary| study.facts["os"].to_string();
         found.iter().map(os).collect()
     }
 
@@ -156,8 +157,9 @@ mod tests {
         let [study] = &history.list_studies()[..] else {
             panic!("not one study");
         };
-        assert_eq!(study.value_of("os"), Some("hardened"));
-        assert_eq!(study.value_of("kernel"), Some("6.1.0-21-amd64"));
+        assert_eq!(study.value_of("os").as_deref(), Some("hardened"));
+        let kernel = study.value_of("kernel");
+        assert_eq!(kernel.as_deref(), Some("6.1.0-21-amd64"));
         assert_eq!(study.value_of("region"), None);
     }
 

@@ -10,6 +10,7 @@ use super::{Store, StoreError, blob, id};
 use iosonde_result::compare::{
     Bounds, Figure, IntervalBasis, IoPattern, MeasuredResult, PartRole, ResultPart,
 };
+use iosonde_result::property_values::PropertyValues;
 use rusqlite::types::Value as SqlValue;
 use rusqlite::{Row, params_from_iter};
 use std::collections::BTreeMap;
@@ -56,7 +57,7 @@ pub struct StudySummary {
     /// Labels.
     pub labels: BTreeMap<String, String>,
     /// Facts of machine and storage that the runs know.
-    pub facts: BTreeMap<String, String>,
+    pub facts: BTreeMap<String, PropertyValues>,
     /// Figures of all runs, in the order of the runs.
     pub parts: Vec<ResultPart>,
     /// The figures of the result itself.
@@ -261,9 +262,8 @@ impl Store {
         let found = select.query_map(params_from_iter(values), |row| summary(row, digits))?;
         let mut found: Vec<StudySummary> = found.collect::<rusqlite::Result<_>>()?;
         for study in &mut found {
-            study.labels =
-                self.texts("SELECT key, value FROM label WHERE study = ?1", &study.id)?;
-            study.facts = self.texts("SELECT key, value FROM fact WHERE study = ?1", &study.id)?;
+            study.labels = self.labels(&study.id)?;
+            study.facts = self.facts(&study.id)?;
         }
         debug_assert!(found.is_sorted_by_key(|study| study.started_at_ms as i64));
         let labels = &filter.labels;
@@ -286,12 +286,24 @@ impl Store {
         Ok(found)
     }
 
-    /// Returns the rows of a query for keys and values of a study.
-    fn texts(&self, sql: &str, study: &str) -> rusqlite::Result<BTreeMap<String, String>> {
+    fn labels(&self, study: &str) -> rusqlite::Result<BTreeMap<String, String>> {
+        let sql = "SELECT key, value FROM label WHERE study = ?1";
         let mut select = self.connection.prepare_cached(sql)?;
         select
             .query_map([study], |row| Ok((row.get(0)?, row.get(1)?)))?
             .collect()
+    }
+
+    fn facts(&self, study: &str) -> rusqlite::Result<BTreeMap<String, PropertyValues>> {
+        let sql = "SELECT key, value FROM fact_value WHERE study = ?1 ORDER BY key, number";
+        let mut select = self.connection.prepare_cached(sql)?;
+        let mut rows = select.query([study])?;
+        let mut facts: BTreeMap<String, PropertyValues> = BTreeMap::new();
+        while let Some(row) = rows.next()? {
+            let (key, value): (String, String) = (row.get(0)?, row.get(1)?);
+            facts.entry(key).or_default().add(&value);
+        }
+        Ok(facts)
     }
 
     /// Returns the parts of all runs of a study, each with its run number. An open run of a

@@ -18,7 +18,7 @@ const RESULTS_FROM_THE_END: &str = "SELECT id FROM study \
 
 /// All labels and facts, as `KEY=VALUE`.
 const LABELS_AND_FACTS: &str = "SELECT key || '=' || value AS text FROM label \
-     UNION SELECT key || '=' || value FROM fact ORDER BY text";
+     UNION SELECT key || '=' || value FROM fact_value ORDER BY text";
 
 /// Returns how far a name counts back: 0 for `latest`, 2 for `latest~2`, 1 for `latest~`.
 fn parse_latest_offset(word: &str) -> Option<usize> {

@@ -98,10 +98,25 @@ const MIGRATIONS: &[&str] = &[
     "
     ALTER TABLE part ADD COLUMN role TEXT;
     ",
+    "
+    CREATE TABLE fact_value (
+        study TEXT NOT NULL REFERENCES study (id) ON DELETE CASCADE,
+        key TEXT NOT NULL,
+        value TEXT NOT NULL,
+        number INTEGER NOT NULL,
+        PRIMARY KEY (study, key, value)
+    ) STRICT, WITHOUT ROWID;
+    ",
 ];
 
 /// The first version with the table `fact`.
 const FACTS_SINCE: i64 = 4;
+
+/// The first version with the column `role` of the table `part`.
+const ROLES_SINCE: i64 = 5;
+
+/// The first version with the table `fact_value` instead of `fact`.
+const FACT_VALUES_SINCE: i64 = 6;
 
 /// Tables of version 3, to read a history of version 2 that cannot be migrated.
 const TEMPORARY_TABLES_OF_3: &str = "
@@ -109,9 +124,11 @@ const TEMPORARY_TABLES_OF_3: &str = "
     CREATE TEMP TABLE open_run (run INTEGER);
     ";
 
-/// The table of version 4, to read a history of version 2 or 3 that cannot be migrated.
-const TEMPORARY_TABLES_OF_4: &str = "
-    CREATE TEMP TABLE fact (study TEXT, key TEXT, value TEXT, PRIMARY KEY (study, key));
+/// The table `fact_value`, to read a history of an older version that cannot be migrated.
+const TEMPORARY_TABLE_OF_6: &str = "
+    CREATE TEMP TABLE fact_value (
+        study TEXT, key TEXT, value TEXT, number INTEGER, PRIMARY KEY (study, key, value)
+    );
     ";
 
 /// The table `part` of version 5, to read a history of an older version that cannot be migrated.
@@ -141,11 +158,23 @@ pub(super) fn migrate_to_read(connection: &mut Connection) -> rusqlite::Result<(
     if version == 2 {
         connection.execute_batch(TEMPORARY_TABLES_OF_3)?;
     }
-    if version < FACTS_SINCE {
-        connection.execute_batch(TEMPORARY_TABLES_OF_4)?;
-        study_facts::insert_facts_of_stored_runs(connection)?;
+    if version < ROLES_SINCE {
+        connection.execute_batch(TEMPORARY_VIEW_OF_5)?;
     }
-    connection.execute_batch(TEMPORARY_VIEW_OF_5)
+    connection.execute_batch(TEMPORARY_TABLE_OF_6)?;
+    insert_fact_values(connection, version)
+}
+
+/// Fills the table `fact_value` of a history that had an older version.
+fn insert_fact_values(connection: &Connection, version: i64) -> rusqlite::Result<()> {
+    debug_assert!(
+        version < FACT_VALUES_SINCE,
+        "version {version} has the values"
+    );
+    match version < FACTS_SINCE {
+        true => study_facts::insert_facts_of_stored_runs(connection),
+        false => study_facts::split_joined_facts(connection),
+    }
 }
 
 /// Migrates the tables. A concurrent program that waited for the lock finds nothing to do.
@@ -158,8 +187,9 @@ pub(super) fn migrate(connection: &mut Connection) -> rusqlite::Result<()> {
     for migration in MIGRATIONS.iter().skip(done.max(0) as usize) {
         transaction.execute_batch(migration)?;
     }
-    if done < FACTS_SINCE {
-        study_facts::insert_facts_of_stored_runs(&transaction)?;
+    if done < FACT_VALUES_SINCE {
+        insert_fact_values(&transaction, done)?;
+        transaction.execute_batch("DROP TABLE fact")?;
     }
     transaction.pragma_update(None, "application_id", APPLICATION_ID)?;
     transaction.pragma_update(None, "user_version", VERSION.max(done))?;
@@ -190,17 +220,17 @@ mod tests {
         assert!(migrate_to_read(&mut open("version-1.db")).is_err());
         let mut third = open("version-3.db");
         assert_eq!(migrate_to_read(&mut third), Ok(()));
-        let facts = "SELECT count(*) FROM fact";
-        assert!(
-            third
-                .query_row(facts, [], |row| row.get::<_, i64>(0))
-                .is_ok()
-        );
+        let facts = |history: &Connection| -> i64 {
+            let count = "SELECT count(*) FROM fact_value";
+            history.query_row(count, [], |row| row.get(0)).unwrap()
+        };
         assert_eq!(version(&third), Ok(3));
         let mut fourth = open("version-4.db");
         assert_eq!(migrate_to_read(&mut fourth), Ok(()));
         let mut fifth = open("version-5.db");
         assert_eq!(migrate_to_read(&mut fifth), Ok(()));
+        // The run of version 3 has no host, so it has no facts.
+        assert_eq!([&third, &fourth, &fifth].map(facts), [0, 1, 1]);
         let roles = "SELECT count(*), count(role) FROM run JOIN part ON part.run = run.id";
         let counts = [before, third, fourth, fifth].map(|history| -> (i64, i64) {
             let counts = history.query_row(roles, [], |row| Ok((row.get(0)?, row.get(1)?)));

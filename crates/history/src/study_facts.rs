@@ -1,9 +1,9 @@
 //! Facts of studies: properties of machine and storage in their runs. Results are selected by them.
 
 use super::blob;
+use iosonde_result::property_values::PropertyValues;
 use iosonde_result::run::RunResult;
-use iosonde_result::run_facts::FACT_SEPARATOR;
-use rusqlite::{Connection, OptionalExtension};
+use rusqlite::Connection;
 use std::collections::BTreeMap;
 
 /// The first run of each study that is a result of iosonde.
@@ -16,31 +16,33 @@ const FIRST_RUNS: &str = "SELECT study, document FROM run \
 pub(super) fn insert_facts(
     connection: &Connection,
     study: &str,
-    facts: &BTreeMap<String, String>,
+    facts: &BTreeMap<String, PropertyValues>,
 ) -> rusqlite::Result<()> {
-    let mut select =
-        connection.prepare_cached("SELECT value FROM fact WHERE study = ?1 AND key = ?2")?;
-    let mut insert = connection
-        .prepare_cached("INSERT OR REPLACE INTO fact (study, key, value) VALUES (?1, ?2, ?3)")?;
-    for (key, value) in facts {
-        let known: Option<String> = select
-            .query_row([study, key.as_str()], |row| row.get(0))
-            .optional()?;
-        let all = known.map_or_else(|| value.clone(), |known| with_values(known, value));
-        insert.execute([study, key.as_str(), all.as_str()])?;
+    // A known value keeps its number.
+    let mut insert = connection.prepare_cached(
+        "INSERT OR IGNORE INTO fact_value (study, key, value, number) \
+         SELECT ?1, ?2, ?3, count(*) FROM fact_value WHERE study = ?1 AND key = ?2",
+    )?;
+    for (key, values) in facts {
+        for value in values.iter() {
+            insert.execute([study, key.as_str(), value])?;
+        }
     }
     Ok(())
 }
 
-/// Appends the values that are not known yet.
-fn with_values(mut known: String, values: &str) -> String {
-    for value in values.split(FACT_SEPARATOR) {
-        if !known.split(FACT_SEPARATOR).any(|other| other == value) {
-            known.push_str(FACT_SEPARATOR);
-            known.push_str(value);
-        }
+/// Copies the facts of a history of version 4 or 5, whose table `fact` has the values of a fact in
+/// one text. A value with a comma may become several, as the text does not tell them apart.
+pub(super) fn split_joined_facts(connection: &Connection) -> rusqlite::Result<()> {
+    let mut select = connection.prepare("SELECT study, key, value FROM fact")?;
+    let mut rows = select.query([])?;
+    while let Some(row) = rows.next()? {
+        let (study, key, joined): (String, String, String) =
+            (row.get(0)?, row.get(1)?, row.get(2)?);
+        let values = PropertyValues::from(joined);
+        insert_facts(connection, &study, &[(key, values)].into())?;
     }
-    known
+    Ok(())
 }
 
 /// Fills the table of facts from the documents of runs that were stored before the table existed.
@@ -64,7 +66,8 @@ mod tests {
     use crate::tests::{TestHistory, run_on};
 
     fn facts_of(connection: &Connection) -> Vec<(String, String)> {
-        let all = "SELECT key, value FROM fact WHERE key IN ('kernel', 'os') ORDER BY key";
+        let all = "SELECT key, value FROM fact_value WHERE key IN ('kernel', 'os') \
+                   ORDER BY key, number";
         let mut select = connection.prepare(all).unwrap();
         let rows = select.query_map([], |row| Ok((row.get(0)?, row.get(1)?)));
         rows.unwrap().map(Result::unwrap).collect()
@@ -80,7 +83,7 @@ mod tests {
         assert_eq!(facts_of(&connection), expected);
         connection
             .execute_batch(
-                "DROP TABLE fact; ALTER TABLE part DROP COLUMN role; PRAGMA user_version = 3",
+                "DROP TABLE fact_value; ALTER TABLE part DROP COLUMN role; PRAGMA user_version = 3",
             )
             .unwrap();
         schema::migrate(&mut connection).unwrap();
@@ -96,9 +99,43 @@ mod tests {
             .query_row("SELECT id FROM study", [], |row| row.get(0))
             .unwrap();
         for kernel in ["6.8.0", "6.1.0-21-amd64"] {
-            let facts = [("kernel".to_owned(), kernel.to_owned())].into();
+            let facts = [("kernel".to_owned(), PropertyValues::from(kernel))].into();
             insert_facts(&connection, &id, &facts).unwrap();
         }
-        assert_eq!(facts_of(&connection)[0].1, "6.1.0-21-amd64, 6.8.0");
+        let values = facts_of(&connection);
+        let values: Vec<&str> = values.iter().map(|(_, value)| value.as_str()).collect();
+        assert_eq!(values, ["6.1.0-21-amd64", "6.8.0", "debian 12"]);
+        let facts = &history.list_studies()[0].facts;
+        assert_eq!(facts["kernel"].to_string(), "6.1.0-21-amd64, 6.8.0");
+    }
+
+    #[test]
+    fn joined_facts_of_version_5_become_single_values() {
+        let history = TestHistory::new("facts-joined");
+        history.import(run_on("debian", "12", "6.1.0-21-amd64"));
+        let mut connection = Connection::open(&history.place.path).unwrap();
+        connection
+            .execute_batch(
+                "DROP TABLE fact_value; \
+                 CREATE TABLE fact (study TEXT, key TEXT, value TEXT); \
+                 INSERT INTO fact SELECT id, 'kernel', '6.8.0, 6.1.0' FROM study; \
+                 PRAGMA user_version = 5",
+            )
+            .unwrap();
+        schema::migrate(&mut connection).unwrap();
+        let values = ["6.8.0", "6.1.0"].map(|value| ("kernel".to_owned(), value.to_owned()));
+        assert_eq!(facts_of(&connection), values);
+        assert!(connection.prepare("SELECT * FROM fact").is_err());
+    }
+
+    #[test]
+    fn fact_value_with_a_comma_is_stored_as_one() {
+        let history = TestHistory::new("facts-comma");
+        history.import(run_on("debian", "12, slim", "6.1.0"));
+        let [study] = &history.list_studies()[..] else {
+            panic!("not one study");
+        };
+        let values: Vec<&str> = study.facts["os"].iter().collect();
+        assert_eq!(values, ["debian 12, slim"]);
     }
 }

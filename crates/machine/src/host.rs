@@ -5,6 +5,7 @@ use super::cloud::{self, Firmware};
 use super::mounts;
 use super::proc_root::System;
 use iosonde_result::host::{Cpu, Host, Locality, Platform};
+use iosonde_result::property_values::PropertyValues;
 use std::path::Path;
 
 /// Describes the machine.
@@ -23,7 +24,7 @@ pub fn describe_host(system: &System) -> Host {
             model: cpu_model(system, &cpuinfo),
             online: online(system, &cpuinfo),
             governor: read_each_processor(system, "scaling_governor"),
-            frequency_driver: read_each_processor(system, "scaling_driver"),
+            frequency_driver: read_each_processor(system, "scaling_driver").map(String::from),
         },
         memory_bytes: kibibytes(&meminfo, "MemTotal"),
         memory_available_bytes: kibibytes(&meminfo, "MemAvailable"),
@@ -129,17 +130,12 @@ fn online(system: &System, cpuinfo: &str) -> Option<u32> {
 }
 
 /// The values in the frequency policies of the processors, without duplicates.
-fn read_each_processor(system: &System, file: &str) -> Option<String> {
+fn read_each_processor(system: &System, file: &str) -> Option<PropertyValues> {
     const POLICIES: &str = "/sys/devices/system/cpu/cpufreq";
-    let mut found: Vec<String> = Vec::new();
-    for policy in system.names(POLICIES) {
-        if let Some(word) = system.text(format!("{POLICIES}/{policy}/{file}"))
-            && !found.contains(&word)
-        {
-            found.push(word);
-        }
-    }
-    (!found.is_empty()).then(|| found.join(", "))
+    let policies = system.names(POLICIES).into_iter();
+    let words = policies.filter_map(|policy| system.text(format!("{POLICIES}/{policy}/{file}")));
+    let found: PropertyValues = words.collect();
+    (!found.is_empty()).then_some(found)
 }
 
 fn swap_used(meminfo: &str) -> Option<u64> {

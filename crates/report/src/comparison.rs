@@ -21,12 +21,13 @@ use crate::text_table::{
 };
 use iosonde_job::escape_control_characters;
 use iosonde_result::compare::{
-    ComparedSide, Comparison, ComparisonRow, ComparisonVerdict, Measure, ResultSpread,
+    ComparedSide, Comparison, ComparisonNote, ComparisonRow, ComparisonVerdict, Measure,
+    ResultSpread,
 };
 use iosonde_study::probe::{ProbePhase, phase_of_part};
 use iosonde_study::sweep::{ComparedPart, LARGE_BYTES};
 use iosonde_study::words::counted;
-use ratio_text::{RatioNotation, interval, number};
+use ratio_text::{interval, number};
 use serde::Serialize;
 use std::collections::BTreeMap;
 
@@ -117,11 +118,7 @@ impl<'a> ComparisonDocument<'a> {
     /// Table of all figures. For sweeps, the maximum of each curve and the ratio of each cell.
     fn figures(&self) -> String {
         if self.sweep.is_empty() {
-            return self.rows(
-                &self.comparison.rows,
-                RatioNotation::Quotient,
-                TextStyle::PLAIN,
-            );
+            return self.rows(&self.comparison.rows, TextStyle::PLAIN);
         }
         let is_most = |name: &str| {
             let mut most = self.sweep.iter().filter(|each| each.iodepth.is_none());
@@ -132,15 +129,15 @@ impl<'a> ComparisonDocument<'a> {
         let cells = ratio_grid::ratio_tables(self.comparison, self.sweep);
         format!(
             "{}{cells}{}",
-            self.rows(&most, RatioNotation::Quotient, TextStyle::PLAIN),
+            self.rows(&most, TextStyle::PLAIN),
             wrapped(ratio_grid::LEGEND)
         )
     }
 
-    fn rows(&self, rows: &[ComparisonRow], ratios: RatioNotation, style: TextStyle) -> String {
-        let head = ["", "A", "B", ratios.heading(), "95 % interval", ""].map(str::to_owned);
+    fn rows(&self, rows: &[ComparisonRow], style: TextStyle) -> String {
+        let head = ["", "A", "B", "B / A", "95 % interval", ""].map(str::to_owned);
         let rows: Vec<ComparisonRow> = rows.iter().map(|row| self.in_unit_of_part(row)).collect();
-        let cells: Vec<RowCells> = rows.iter().map(|row| row_cells(row, ratios)).collect();
+        let cells: Vec<RowCells> = rows.iter().map(row_cells).collect();
         let columns = RowColumns::of_cells(std::iter::once(&head).chain(&cells));
         let mut output = columns.line(&head, None, style);
         let mut part = None;
@@ -224,7 +221,7 @@ impl<'a> ComparisonDocument<'a> {
             .comparison
             .notes
             .iter()
-            .cloned()
+            .map(ComparisonNote::to_string)
             .chain(self.comparison.find_deciding_effort())
             .map(|note| format!("{note}."))
             .collect();
@@ -307,13 +304,13 @@ fn compared_side_text(row: &ComparisonRow, side: &ComparedSide) -> String {
 /// Cells of a row: its name, both sides, their ratio with its interval, and the verdict.
 type RowCells = [String; VERDICT_COLUMN + 1];
 
-fn row_cells(row: &ComparisonRow, ratios: RatioNotation) -> RowCells {
+fn row_cells(row: &ComparisonRow) -> RowCells {
     [
         format!(" {}", label(row.subject.name(), row.measure)),
         compared_side_text(row, &row.a),
         compared_side_text(row, &row.b),
-        ratios.text(&row.ratio),
-        ratios.interval(&row.ratio),
+        number(row.ratio.value),
+        interval(&row.ratio),
         row.verdict.words().to_owned(),
     ]
 }

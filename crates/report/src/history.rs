@@ -16,6 +16,7 @@ use crate::text_table::{aligned_columns, pairs, wrapped};
 use iosonde_history::{HeadlineRate, Loaded, RunDocument, StudySummary, TOGETHER};
 use iosonde_result::compare::ResultPart;
 use iosonde_result::pods::PodTotals;
+use iosonde_result::property_values::PropertyValues;
 use iosonde_result::run::RunResult;
 use iosonde_study::words;
 use jiff::Timestamp;
@@ -189,7 +190,7 @@ struct ListEntry<'a> {
     imported_from: Option<&'a str>,
     labels: &'a BTreeMap<String, String>,
     #[serde(skip_serializing_if = "BTreeMap::is_empty")]
-    facts: &'a BTreeMap<String, String>,
+    facts: &'a BTreeMap<String, PropertyValues>,
     parts: &'a [iosonde_result::compare::ResultPart],
 }
 

@@ -1,9 +1,11 @@
 //! State of a Ceph cluster, and its activity during a run.
 
 mod cache_tier;
+mod health_check;
 mod metadata_server;
 
 pub use cache_tier::CacheTierActivity;
+pub use health_check::HealthCheck;
 pub use metadata_server::MetadataServer;
 
 use crate::ceph_hardware::CephHardware;
@@ -22,7 +24,8 @@ pub struct CephSide {
     /// Worst health: `HEALTH_OK`, `HEALTH_WARN` or `HEALTH_ERR`, or empty if there was no answer.
     pub health: String,
     /// Messages of the cluster's health checks, one sentence each.
-    pub checks: Vec<String>,
+    #[schemars(with = "Vec<String>")]
+    pub checks: Vec<HealthCheck>,
     /// Numbers of OSDs.
     pub osds: OsdCounts,
     /// Number of placement groups of all pools.
@@ -124,10 +127,14 @@ impl CephSide {
         self.pgs = other.pgs;
     }
 
+    /// Returns the health checks as sentences.
+    pub(crate) fn check_texts(&self) -> Vec<String> {
+        self.checks.iter().map(HealthCheck::to_string).collect()
+    }
+
     /// Adds a health check, replacing the last one of its name, since counts in messages change.
-    pub fn take_check(&mut self, check: String) {
-        let name = |check: &str| check.split(':').next().map(str::to_owned);
-        self.checks.retain(|known| name(known) != name(&check));
+    pub fn take_check(&mut self, check: HealthCheck) {
+        self.checks.retain(|known| known.name != check.name);
         self.checks.push(check);
     }
 
@@ -160,7 +167,7 @@ impl CephSide {
     /// Returns a sentence on OSDs that were down for a part of the time, if there were any.
     fn outage(&self) -> Option<String> {
         let osds = &self.osds;
-        (osds.up < osds.total).then(|| osds.outage_text(&self.checks))
+        (osds.up < osds.total).then(|| osds.outage_text(&self.check_texts()))
     }
 
     /// Returns a sentence on scrubs of placement groups, if there were any.
@@ -409,7 +416,7 @@ mod tests {
     fn merged_ceph_runs_keep_the_worst_state() {
         let side = |health: &str, up: u32, osd: OsdLatency| CephSide {
             health: health.to_owned(),
-            checks: vec![format!("OSD_DOWN: {} osds down", 3 - up)],
+            checks: vec![format!("OSD_DOWN: {} osds down", 3 - up).into()],
             osds: OsdCounts {
                 total: 3,
                 up,
@@ -446,7 +453,8 @@ mod tests {
         known_later.merge(&all);
         assert_eq!(known_later, all);
         assert_eq!((all.health.as_str(), all.osds.up), ("HEALTH_WARN", 2));
-        assert_eq!(all.checks, ["OSD_DOWN: 0 osds down"], "the last of a name");
+        let last = all.check_texts();
+        assert_eq!(last, ["OSD_DOWN: 0 osds down"], "the last of a name");
         assert_eq!(all.osd_latency, [osd(1, 10, 9e6), osd(0, 40, 2.5e6)]);
         assert_eq!(
             all.marks(),

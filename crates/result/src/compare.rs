@@ -16,6 +16,7 @@
 mod between_runs;
 mod closed_loop;
 mod comparison;
+mod comparison_note;
 mod confidence_interval;
 mod earlier_runs;
 mod figure;
@@ -26,6 +27,7 @@ mod sides;
 
 pub use between_runs::BetweenRuns;
 pub use comparison::{ComparedSide, Comparison, ComparisonRow, ComparisonVerdict};
+pub use comparison_note::ComparisonNote;
 pub(crate) use confidence_interval::bounds_of_samples;
 pub use confidence_interval::{EachHistogram, LEVEL, Ratio, bounds_of_percentile, bounds_of_rates};
 pub use earlier_runs::{

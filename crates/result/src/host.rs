@@ -3,6 +3,7 @@
 //! A value that could not be read is `None` or an empty list, never a guess. Serial numbers and
 //! other identifiers of one machine are left out, so that a result can be published.
 
+use crate::property_values::PropertyValues;
 use schemars::JsonSchema;
 use serde::{Deserialize, Serialize};
 
@@ -77,7 +78,8 @@ pub struct Cpu {
     /// Logical processors that are online.
     pub online: Option<u32>,
     /// cpufreq governors, separated by commas, e.g. `performance`. Virtual machines have none.
-    pub governor: Option<String>,
+    #[schemars(with = "Option<String>")]
+    pub governor: Option<PropertyValues>,
     /// cpufreq driver, e.g. `intel_pstate`.
     pub frequency_driver: Option<String>,
 }

@@ -34,6 +34,7 @@ pub mod observer;
 mod pod_result;
 mod pod_totals;
 pub mod pods;
+pub mod property_values;
 pub mod run;
 pub mod run_error;
 pub mod run_facts;

@@ -125,6 +125,13 @@ impl RunResult {
         }
     }
 
+    /// Adds a note, once.
+    pub(crate) fn add_note(&mut self, note: &str) {
+        if !self.notes.iter().any(|known| known == note) {
+            self.notes.push(note.to_owned());
+        }
+    }
+
     /// Returns the first verdict whose kind names a limit. Later ones are additional findings.
     pub fn bottleneck(&self) -> Option<&Verdict> {
         self.verdicts

@@ -1,15 +1,13 @@
 //! Facts of a run by key, which select and tabulate results as given labels do.
 
 use crate::host::{DeviceInfo, TargetInfo};
+use crate::property_values::PropertyValues;
 use crate::run::RunResult;
 use std::collections::BTreeMap;
 
-/// Separator of the values of a fact that has several, e.g. two file systems.
-pub const FACT_SEPARATOR: &str = ", ";
-
 impl RunResult {
-    /// Returns the known facts of the machine, the node and the storage, one text for each key.
-    pub fn facts(&self) -> BTreeMap<String, String> {
+    /// Returns the known facts of the machine, the node and the storage by key.
+    pub fn facts(&self) -> BTreeMap<String, PropertyValues> {
         let platform = &self.host.platform;
         let label = |key: &str| self.labels.get(key).cloned();
         let disks: Vec<&DeviceInfo> = self
@@ -17,8 +15,9 @@ impl RunResult {
             .iter()
             .flat_map(TargetInfo::bottom_devices)
             .collect();
-        let of_disks = |read: &dyn Fn(&DeviceInfo) -> Option<String>| {
-            joined(disks.iter().filter_map(|disk| read(disk)))
+        let one = PropertyValues::from_iter::<Option<String>>;
+        let of_disks = |read: &dyn Fn(&DeviceInfo) -> Option<String>| -> PropertyValues {
+            disks.iter().filter_map(|disk| read(disk)).collect()
         };
         let mounts = self
             .targets
@@ -27,19 +26,22 @@ impl RunResult {
         let sizes = self.targets.iter().filter_map(TargetInfo::volume_bytes);
         let scheduler = |disk: &DeviceInfo| disk.queue.as_ref()?.scheduler.clone();
         let known = [
-            ("cloud", platform.cloud.clone()),
+            ("cloud", one(platform.cloud.clone())),
             (
                 "region",
-                label("region").or_else(|| platform.region.clone()),
+                one(label("region").or_else(|| platform.region.clone())),
             ),
-            ("zone", label("zone").or_else(|| platform.zone.clone())),
+            ("zone", one(label("zone").or_else(|| platform.zone.clone()))),
             (
                 "machine_type",
-                label("instance_type").or_else(|| platform.instance_type.clone()),
+                one(label("instance_type").or_else(|| platform.instance_type.clone())),
             ),
             ("node", self.node()),
-            ("os", label("node_os").or_else(|| self.operating_system())),
-            ("kernel", self.host.kernel.clone()),
+            (
+                "os",
+                one(label("node_os").or_else(|| self.operating_system())),
+            ),
+            ("kernel", one(self.host.kernel.clone())),
             ("driver", of_disks(&|disk| disk.driver.clone())),
             (
                 "driver_version",
@@ -48,30 +50,37 @@ impl RunResult {
             ("firmware", of_disks(&|disk| disk.firmware.clone())),
             ("model", of_disks(&|disk| disk.model.clone())),
             ("scheduler", of_disks(&scheduler)),
-            ("disk_size", joined(sizes.filter_map(whole_gibibytes))),
+            ("disk_size", sizes.filter_map(whole_gibibytes).collect()),
             (
                 "file_system",
-                joined(mounts.map(|mount| mount.fs_type.clone())),
+                mounts.map(|mount| mount.fs_type.clone()).collect(),
             ),
-            ("class", label("storage_class")),
-            ("provisioner", label("provisioner")),
+            ("class", one(label("storage_class"))),
+            ("provisioner", one(label("provisioner"))),
             (
                 "ceph_version",
-                self.ceph.as_ref().and_then(|side| side.version.clone()),
+                one(self.ceph.as_ref().and_then(|side| side.version.clone())),
             ),
         ];
-        let known = known.into_iter().filter_map(|(key, value)| {
-            let value = value?.trim().to_owned();
-            (!value.is_empty()).then(|| (key.to_owned(), value))
-        });
-        known.collect()
+        let known = known.into_iter().filter(|(_, values)| !values.is_empty());
+        known
+            .map(|(key, values)| (key.to_owned(), values))
+            .collect()
     }
 
     /// The nodes of all pods, the node of the only pod, or the host name.
-    fn node(&self) -> Option<String> {
-        joined(self.pods.iter().map(|pod| pod.node.clone()))
-            .or_else(|| self.labels.get("node").cloned())
-            .or_else(|| self.host.hostname.clone())
+    fn node(&self) -> PropertyValues {
+        let nodes: PropertyValues = self.pods.iter().map(|pod| pod.node.clone()).collect();
+        match nodes.is_empty() {
+            true => {
+                let label = self.labels.get("node").cloned();
+                label
+                    .or_else(|| self.host.hostname.clone())
+                    .into_iter()
+                    .collect()
+            }
+            false => nodes,
+        }
     }
 
     /// `debian 12`; without an identifier, as in old results, the system's name for people.
@@ -84,17 +93,6 @@ impl RunResult {
             None => id.clone(),
         })
     }
-}
-
-/// Joins different values in their order. `None` if there are none.
-fn joined(values: impl Iterator<Item = String>) -> Option<String> {
-    let mut different: Vec<String> = Vec::new();
-    for value in values.filter(|value| !value.is_empty()) {
-        if !different.contains(&value) {
-            different.push(value);
-        }
-    }
-    (!different.is_empty()).then(|| different.join(FACT_SEPARATOR))
 }
 
 /// `375 GiB`, rounded. `None` below half a gibibyte, the size of test files rather than of disks.
@@ -170,7 +168,7 @@ mod tests {
         assert_eq!(facts, expected);
         run.host.os_id = Some("debian".to_owned());
         run.host.os_version = Some("8".to_owned());
-        assert_eq!(run.facts()["os"], "debian 8");
+        assert_eq!(run.facts()["os"].to_string(), "debian 8");
     }
 
     #[test]
@@ -189,11 +187,12 @@ mod tests {
             ..CephSide::default()
         });
         let facts = run.facts();
-        assert_eq!(facts["node"], "n1");
-        assert_eq!(facts["os"], "Ubuntu 22.04.3 LTS");
-        assert_eq!(facts["class"], "fast");
-        assert_eq!(facts["machine_type"], "m7i.large");
-        assert_eq!(facts["ceph_version"], "18.2.4 reef");
+        let fact = |key: &str| facts[key].to_string();
+        assert_eq!(fact("node"), "n1");
+        assert_eq!(fact("os"), "Ubuntu 22.04.3 LTS");
+        assert_eq!(fact("class"), "fast");
+        assert_eq!(fact("machine_type"), "m7i.large");
+        assert_eq!(fact("ceph_version"), "18.2.4 reef");
     }
 
     #[test]
@@ -201,9 +200,8 @@ mod tests {
         let mut run = run();
         run.targets = vec![target("ext4", "sd"), target("xfs", "sd")];
         let facts = run.facts();
-        assert_eq!(
-            (&*facts["file_system"], &*facts["driver"]),
-            ("ext4, xfs", "sd")
-        );
+        let values = |key: &str| facts[key].iter().map(str::to_owned).collect::<Vec<_>>();
+        assert_eq!(values("file_system"), ["ext4", "xfs"]);
+        assert_eq!(values("driver"), ["sd"]);
     }
 }

@@ -24,6 +24,15 @@ pub fn decimals_of_three_digits(value: f64) -> usize {
     }
 }
 
+/// Returns a share of a maximum in whole per cent, rounded down: a text never claims more than was
+/// measured.
+#[must_use]
+pub fn whole_percent(share: f64) -> f64 {
+    /// Larger than the rounding error of a quotient: 0.57 is 57 %.
+    const ROUNDING_PERCENT: f64 = 1e-9;
+    (100.0 * share + ROUNDING_PERCENT).floor()
+}
+
 /// Returns a count with its noun, given in the singular: `1 step`, `3 steps`.
 pub fn counted(count: usize, one: &str) -> String {
     let end = if count == 1 { "" } else { "s" };
@@ -111,11 +120,34 @@ pub fn latency_with_micro_sign(ns: f64) -> String {
     latency_in(ns, [" ns", " µs", " ms", " s"])
 }
 
-fn latency_in(ns: f64, units: [&str; 4]) -> String {
-    if ns < 999.5 {
-        return format!("{ns:.0}{}", units[0]);
+/// The durations from `low_ns` to `high_ns`, with one unit if both have the same: `388-396 us`,
+/// `980 us-1.20 ms`. One duration if both have the same digits.
+#[must_use]
+pub fn latency_range(low_ns: f64, high_ns: f64) -> String {
+    let low = latency_parts(low_ns, LATENCY_UNITS);
+    let high = latency_parts(high_ns, LATENCY_UNITS);
+    let ((low_number, low_unit), (high_number, high_unit)) = (&low, &high);
+    if low == high {
+        format!("{low_number}{low_unit}")
+    } else if low_unit == high_unit {
+        format!("{low_number}-{high_number}{high_unit}")
+    } else {
+        format!("{low_number}{low_unit}-{high_number}{high_unit}")
     }
-    scaled(ns, 1000.0, &units)
+}
+
+fn latency_in(ns: f64, units: [&str; 4]) -> String {
+    let (number, unit) = latency_parts(ns, units);
+    format!("{number}{unit}")
+}
+
+/// Number and unit of a measured duration.
+fn latency_parts(ns: f64, units: [&str; 4]) -> (String, &str) {
+    if ns < 999.5 {
+        return (format!("{ns:.0}"), units[0]);
+    }
+    let (value, unit) = in_unit(ns, 1000.0, &units);
+    (three_digits(value), unit)
 }
 
 /// A configured duration: `200 ms`, `1.5 s`, `1 min 10 s`.
@@ -174,6 +206,12 @@ mod tests {
     }
 
     #[test]
+    fn whole_percent_rounds_down() {
+        let percents = [0.986, 0.57, 0.999_9, 1.0].map(whole_percent);
+        assert_eq!(percents, [98.0, 57.0, 99.0, 100.0]);
+    }
+
+    #[test]
     fn rates_and_latencies_have_three_digits_and_a_unit() {
         assert_eq!(iops_text(0.0), "0");
         assert_eq!(iops_text(999.4), "999");
@@ -201,6 +239,13 @@ mod tests {
             assert_eq!(latency_without_end_zeros(ns), short);
             assert_eq!(latency_with_micro_sign(ns), with_sign);
         }
+    }
+
+    #[test]
+    fn latency_range_has_one_unit_if_both_ends_have_it() {
+        assert_eq!(latency_range(388_000.0, 396_000.0), "388-396 us");
+        assert_eq!(latency_range(980_000.0, 1_200_000.0), "980 us-1.20 ms");
+        assert_eq!(latency_range(900.0, 900.2), "900 ns");
     }
 
     #[test]

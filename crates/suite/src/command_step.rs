@@ -317,6 +317,42 @@ impl CommandResult {
 }
 
 impl CommandFailure {
+    /// Returns the problem in one line, without the output of the command.
+    pub fn problem(&self) -> String {
+        let problem = match self {
+            CommandFailure::NotStarted { errno } => {
+                let error = std::io::Error::from_raw_os_error(*errno);
+                let cause = iosonde_job::errno::describe(&error);
+                format!("/bin/sh cannot be started: {cause}")
+            }
+            CommandFailure::NotANumber { pattern, text } => {
+                format!("`{text}`, which `{pattern}` finds, is not a number")
+            }
+            CommandFailure::Failed { ending, .. } => format!("the command ended with {ending}"),
+            CommandFailure::TimedOut { timeout_ns, .. } => {
+                let time = words::duration(*timeout_ns as f64 / 1e9);
+                format!("the command did not end within {time}")
+            }
+            CommandFailure::NoFigure { pattern, .. } => {
+                format!("no line of the output matches `{pattern}`")
+            }
+        };
+        match self.last_lines() {
+            Some([]) => format!("{problem}; it printed nothing"),
+            _ => problem,
+        }
+    }
+
+    /// The last lines of the output. `None`: they do not explain the failure.
+    fn last_lines(&self) -> Option<&[String]> {
+        match self {
+            CommandFailure::Failed { last_lines, .. }
+            | CommandFailure::TimedOut { last_lines, .. }
+            | CommandFailure::NoFigure { last_lines, .. } => Some(last_lines),
+            CommandFailure::NotStarted { .. } | CommandFailure::NotANumber { .. } => None,
+        }
+    }
+
     /// Returns the action that helps.
     pub fn remedy(&self) -> &'static str {
         match self {
@@ -334,40 +370,11 @@ impl CommandFailure {
 
 impl fmt::Display for CommandFailure {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        let last_lines = match self {
-            CommandFailure::NotStarted { errno } => {
-                let error = std::io::Error::from_raw_os_error(*errno);
-                let cause = iosonde_job::errno::describe(&error);
-                return write!(f, "/bin/sh cannot be started: {cause}");
-            }
-            CommandFailure::NotANumber { pattern, text } => {
-                return write!(f, "`{text}`, which `{pattern}` finds, is not a number");
-            }
-            CommandFailure::Failed { ending, last_lines } => {
-                write!(f, "the command ended with {ending}")?;
-                last_lines
-            }
-            CommandFailure::TimedOut {
-                timeout_ns,
-                last_lines,
-            } => {
-                let time = words::duration(*timeout_ns as f64 / 1e9);
-                write!(f, "the command did not end within {time}")?;
-                last_lines
-            }
-            CommandFailure::NoFigure {
-                pattern,
-                last_lines,
-            } => {
-                write!(f, "no line of the output matches `{pattern}`")?;
-                last_lines
-            }
-        };
-        if last_lines.is_empty() {
-            return f.write_str("; it printed nothing");
+        f.write_str(&self.problem())?;
+        match self.last_lines() {
+            None | Some([]) => Ok(()),
+            Some(lines) => write!(f, "\nits last lines:\n  {}", lines.join("\n  ")),
         }
-        // The first line is complete without those that follow.
-        write!(f, "\nits last lines:\n  {}", last_lines.join("\n  "))
     }
 }
 

@@ -8,6 +8,7 @@ use super::outcome::{
     ExpectationVerdict, JudgedExpectation, JudgedFigure, StepResult, StudyFigure,
 };
 use super::spec::{FigureSource, PartSpec, PromiseSource, Suite, SuiteExpectation};
+use iosonde_job::plan::{ReadWrite, ReadWriteMode};
 use iosonde_limits::{MeasuredFigure, Metric, Promise};
 use iosonde_result::compare::{
     ComparisonRow, Measure, MeasuredResult, Subject, compare, figure_of, name_beside,
@@ -86,6 +87,14 @@ struct SelectedFigure<'a> {
     part: &'a PartSpec,
     subject: Option<Subject>,
     asked: FigureQuantity,
+}
+
+impl StepResult {
+    /// Returns the error that ended the step without its help, which notes have.
+    pub fn failure_without_help(&self) -> Option<&str> {
+        let failure = self.failure.as_deref()?;
+        Some(self.problem.as_deref().unwrap_or(failure))
+    }
 }
 
 impl SelectedFigure<'_> {
@@ -295,12 +304,8 @@ impl ExpectationJudge<'_> {
 
     fn why_not_measured(&self, selected: &SelectedFigure<'_>) -> String {
         let of_it = || self.steps_of(selected);
-        match of_it().find_map(|step| step.failure.as_ref()) {
-            // The notes have the other lines of the failure.
-            Some(failure) => {
-                let first = failure.lines().next().unwrap_or_default();
-                format!("the run failed: {first}")
-            }
+        match of_it().find_map(StepResult::failure_without_help) {
+            Some(problem) => format!("the run failed: {problem}"),
             None if of_it().next().is_none() => "the workload did not run".to_owned(),
             None if of_it().any(|step| step.interrupted) => "the run was interrupted".to_owned(),
             None if matches!(selected.asked, FigureQuantity::Measure(_)) => {
@@ -322,12 +327,9 @@ impl ExpectationJudge<'_> {
             Some(Subject::Read) => Some(true),
             Some(Subject::Write) => Some(false),
             Some(_) => None,
-            None => match (
-                selected.part.rw.contains("read"),
-                selected.part.rw.contains("write"),
-            ) {
-                (true, false) => Some(true),
-                (false, true) => Some(false),
+            None => match ReadWrite::from_rw(&selected.part.rw).map(|rw| rw.mode) {
+                Some(ReadWriteMode::Read) => Some(true),
+                Some(ReadWriteMode::Write | ReadWriteMode::TrimWrite) => Some(false),
                 _ => None,
             },
         };

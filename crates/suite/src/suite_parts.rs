@@ -4,6 +4,7 @@
 use super::command_step::CommandResult;
 use super::outcome::{StepResult, StudyFigure, SuiteResult};
 use super::study_figure_kind::StudyFigureKind;
+use iosonde_job::plan::ReadWrite;
 use iosonde_result::compare::{
     Bounds, Figure, IntervalBasis, IoPattern, Measure, MeasuredResult, PartRole, ResultPart,
     Subject, figure_of, name_beside,
@@ -125,8 +126,8 @@ fn sweep_parts(step: &StepResult, sweep: &SweepResult) -> Vec<ResultPart> {
 /// Returns the part of a study's figure. `None`: the cells of the sweep have it, or it is 0.
 fn found_part(step: &StepResult, found: &StudyFigure) -> Option<ResultPart> {
     let name = &found.part;
-    let direction = found.rw.trim_start_matches("rand").parse();
-    let subject = direction.unwrap_or(Subject::Mixed);
+    let direction = ReadWrite::from_rw(&found.rw).and_then(|rw| rw.mode.only_direction());
+    let subject = direction.map_or(Subject::Mixed, Subject::from);
     let (name, subject, measure, factor) = match found.kind {
         StudyFigureKind::CommandFigure => command_figure(name, step.command.as_deref()),
         StudyFigureKind::Rate => (format!("{name} rate"), subject, Measure::Iops, 1.0),

@@ -5,7 +5,7 @@ use super::spec::{FigureSource, PartSpec, SweepStep};
 use super::text::{NodeValue, ValueNode};
 use iosonde_job::Env;
 use iosonde_job::diagnostic::{Diagnostic, Diagnostics};
-use iosonde_job::plan::{Direction, Job, Plan, UnifiedReporting};
+use iosonde_job::plan::{Direction, Job, Plan, ReadWrite, ReadWriteMode, UnifiedReporting};
 use iosonde_job::source::{SourceTexts, Span};
 use iosonde_result::compare::Subject;
 use iosonde_study::load::{Arrivals, LoadOptions, LoadPattern, Mix, Objective};
@@ -444,15 +444,16 @@ pub(super) fn load_options(
     if !wrong.is_empty() {
         return Err(wrong);
     }
-    let mix = match rw {
-        "read" | "randread" => Mix::READ,
-        "write" | "randwrite" => Mix::WRITE,
+    let rw = ReadWrite::from_rw(rw);
+    let mix = match rw.map(|rw| rw.mode) {
+        Some(ReadWriteMode::Read) => Mix::READ,
+        Some(ReadWriteMode::Write) => Mix::WRITE,
         _ => Mix { read_percent },
     };
     Ok(LoadOptions {
         pattern: LoadPattern {
             block_bytes,
-            random: rw.starts_with("rand"),
+            random: rw.is_some_and(|rw| rw.random),
         },
         mix,
         arrivals: Arrivals::Poisson,

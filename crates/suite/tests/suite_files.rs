@@ -357,7 +357,12 @@ fn promise_without_size_uses_size_of_volume() {
     let limits = Limits::published();
     let taken = open.of_volume(limits, Some(100 << 30)).unwrap();
     assert_eq!(taken.promise, sized.promise);
-    assert!(open.of_volume(limits, None).unwrap_err().lacks("size"));
+    let without_size = open.of_volume(limits, None).unwrap_err();
+    assert!(without_size.lacks("size"));
+    let remedy = "for example `wal.iops >= 90% of \
+                  limits:gcp-pd-ssd:machine=n1-standard-8,size=375GiB`";
+    assert_eq!(open.remedy(limits, &without_size), remedy);
+    owed("gcp-pd-ssd:machine=n1-standard-8,size=375GiB");
     // A size in the suite overrides that of the volume. Several volumes have no single size.
     assert_eq!(sized.of_volume(limits, Some(1 << 40)).unwrap(), sized);
     let several = owed("gcp-pd-ssd:disks=2,machine=n1-standard-8");
@@ -366,6 +371,14 @@ fn promise_without_size_uses_size_of_volume() {
     for (product, wrong) in [
         ("gcp-pd-sdd", "no limits for"),
         ("gcp-pd-ssd", "needs machine"),
+        (
+            "gcp-pd-ssd",
+            "`wal.iops >= 90% of limits:gcp-pd-ssd:machine=n1-standard-8`",
+        ),
+        (
+            "gcp-pd-ssd:375GiB,machine=n1",
+            "`wal.iops >= 90% of limits:gcp-pd-ssd:375GiB,machine=n1,vcpus=8`",
+        ),
     ] {
         let reported = read("s.toml", &text(product), &FakeEnv::new()).unwrap_err();
         assert!(reported.contains(wrong), "{reported}");
@@ -438,6 +451,24 @@ fn figure_without_interval_near_its_bound_is_undecided() {
     }
     let known = (200.0, Some((190.0, 210.0)));
     assert_eq!(judge_rate(known, None, false).0, ExpectationVerdict::Missed);
+}
+
+#[test]
+fn evidence_of_a_failed_step_has_no_help() {
+    let text = "[[workload]]\nname = \"l\"\nload = { slo = \"p99=2ms\", size = \"1g\" }\n\
+                expect = [\"l.rate >= 1000\"]\n";
+    let suite = read("s.toml", text, &FakeEnv::new()).unwrap();
+    let step = StepResult {
+        failure: Some("no space\nhelp: free some".to_owned()),
+        problem: Some("no space".to_owned()),
+        ..StepResult::without_figures("l", "l", 1)
+    };
+    let judged = judge(&suite, &suite.expectations, &[step], &Default::default());
+    assert_eq!(judged[0].evidence, "the run failed: no space");
+    assert_eq!(
+        judged[0].failure.as_deref(),
+        Some("no space\nhelp: free some")
+    );
 }
 
 #[test]

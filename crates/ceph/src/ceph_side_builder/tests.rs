@@ -62,7 +62,9 @@ fn ceph_side_keeps_the_worst_status() {
     ClusterStatus::parse(&quiet()).add_to(&mut side);
     assert_eq!(side.health, "HEALTH_WARN");
     assert_eq!(side.checks.len(), 1);
-    assert!(side.checks[0].starts_with("PG_DEGRADED: Degraded data redundancy: 41/246"));
+    assert_eq!(side.checks[0].name, "PG_DEGRADED");
+    let message = side.checks[0].message.as_deref().unwrap();
+    assert!(message.starts_with("Degraded data redundancy: 41/246"));
     let seen = CephActivity {
         looks: 3,
         recovering: 1,

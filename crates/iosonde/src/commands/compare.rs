@@ -1,5 +1,6 @@
 //! `iosonde compare`: is B faster than A?
 
+mod comparable;
 mod mixed_targets;
 mod sides;
 
@@ -7,12 +8,13 @@ use super::expect::promises;
 use crate::args::CompareArgs;
 use crate::failure::CommandError;
 use crate::output::Output;
+use comparable::comparable_remedy;
 use iosonde_history::StudyRecord;
 use iosonde_report::comparison::{ComparisonDocument, PromiseSides, judge_side};
 use iosonde_report::figures::{label, percent};
 use iosonde_report::format::TextFormat;
 use iosonde_report::history::list_time_text;
-use iosonde_result::compare::{ComparisonRow, compare_with_earlier_runs};
+use iosonde_result::compare::{ComparisonNote, ComparisonRow, compare_with_earlier_runs};
 use jiff::tz::TimeZone;
 use sides::{Chosen, Studies, earlier_runs};
 
@@ -38,9 +40,10 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), CommandError> {
     let mut comparison = compare_with_earlier_runs(&a.results, &b.results, earlier);
     let sides = [("A", &a), ("B", &b)].into_iter();
     let warnings = sides.filter_map(|(side, chosen)| chosen.warning_of_targets(side));
+    let warnings = warnings.map(ComparisonNote::Other);
     comparison.notes.splice(0..0, warnings);
-    comparison.notes.extend(studies.notes);
-    comparison.notes.extend(a.other_way(&b));
+    let others = studies.notes.into_iter().chain(a.other_way(&b));
+    comparison.notes.extend(others.map(ComparisonNote::Other));
     let mut document = ComparisonDocument::new(&a.name, &b.name, &comparison);
     document.sweep = &studies.sweep;
     document.titles = studies.titles;
@@ -61,7 +64,7 @@ pub(crate) fn run(args: &CompareArgs) -> Result<(), CommandError> {
     if comparison.rows.is_empty() {
         return Err(CommandError::usage(
             "the two results have no figure in common",
-            "compare results of the same kind of job",
+            comparable_remedy(a.stored.as_deref(), store),
         ));
     }
     args.fail_if_slower

@@ -8,6 +8,7 @@ mod image;
 mod in_pod;
 pub(crate) mod k8s_fio;
 mod lifecycle;
+mod renamed_volume;
 
 use crate::args::{K8sArgs, K8sCommand};
 use crate::failure::CommandError;

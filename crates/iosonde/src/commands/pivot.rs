@@ -48,7 +48,9 @@ pub(super) fn run(args: &ShowArgs, words: &[String]) -> Result<(), CommandError>
             &promises,
         )?);
     }
-    promises.all_used()?;
+    let cells = pivots.iter().flat_map(|pivot| pivot.cells.keys());
+    let names = cells.flat_map(|(row, column)| [row.as_str(), column.as_str()]);
+    promises.all_used(&names.collect())?;
     let used = |study: &&StudySummary| {
         let (row, column) = (label(study, &axes.0), label(study, &axes.1));
         let at = (row, column);
@@ -147,7 +149,7 @@ fn check_keys(studies: &[StudySummary], axes: [&String; 2]) -> Result<(), Comman
 }
 
 fn label(study: &StudySummary, key: &str) -> String {
-    study.value_of(key).unwrap_or("-").to_owned()
+    study.value_of(key).unwrap_or_else(|| "-".to_owned())
 }
 
 /// The table of one figure over all results, with promises.

@@ -55,7 +55,7 @@ pub(crate) fn run(args: &RunArgs) -> Result<(), CommandError> {
         .map(|one| one.name)
         .collect();
     consent::refuse_unmatched(&args.written.consent, &names, true)?;
-    let (baselines, mut failures) = baseline::load_baselines(&suite, args.keep.store.as_deref());
+    let (baselines, mut failures) = baseline::load_baselines(&suite, args);
     let targets = targets(args, &suite);
     failures.extend(refuse_unused_options(&names, &args.cluster).err());
     failures.extend(refuse_depths_without_effect(&suite, &targets).err());
@@ -160,7 +160,8 @@ fn print(
                 let stored = (id.as_deref(), options.as_str());
                 report::suite::table_with_id(result, stored, output.style())
             });
-            texts.collect::<Vec<_>>().join("\n")
+            let texts = texts.collect::<Vec<_>>().join("\n");
+            texts + &report::suite::verdicts_of_targets(&results)
         }
         TextFormat::Json => report::suite::suite_json(&results)?,
         TextFormat::Csv => report::suite::suite_csv(&results),
@@ -272,14 +273,13 @@ fn expected_of(
 ) -> Vec<SuiteExpectation> {
     let refused = |expected: &SuiteExpectation, error: LimitsError| {
         let (name, text) = (&target.name, &expected.expectation.text);
-        if error.lacks("size") {
-            return CommandError::usage(
-                format!("{name}: `{text}` depends on the size of the volume, which is unknown"),
-                "add the size to the product, e.g. limits:aws-gp3:375GiB or \
-                 limits:gcp-pd-ssd:size=375GiB,machine=n1-standard-8",
-            );
-        }
-        CommandError::usage(format!("{name}: `{text}`: {error}"), error.remedy())
+        let problem = match error.lacks("size") {
+            true => {
+                format!("{name}: `{text}` depends on the size of the volume, which is unknown")
+            }
+            false => format!("{name}: `{text}`: {error}"),
+        };
+        CommandError::usage(problem, expected.remedy(limits, &error))
     };
     let all = suite.expectations.iter().map(|expected| {
         let of_target = expected.of_volume(limits, volume_bytes);
@@ -316,10 +316,10 @@ fn conclude(args: &RunArgs, results: &[SuiteResult]) -> Result<(), CommandError>
     }
 }
 
-/// The error of a failed step. The table has the lines after the first, so they are not repeated.
+/// The error of a failed step. The table has its help, which is not repeated.
 fn step_error(step: &StepResult, failure: &str, args: &RunArgs) -> String {
     let shown = match args.written.format {
-        TextFormat::Table => failure.lines().next().unwrap_or_default(),
+        TextFormat::Table => step.failure_without_help().unwrap_or_default(),
         TextFormat::Json | TextFormat::Csv | TextFormat::Markdown => failure,
     };
     format!("{}: {shown}", step.name)

@@ -30,6 +30,19 @@ impl CommandError {
             None => self,
         }
     }
+
+    /// Returns the failure in one line, as results store it: without its remedy and the output of a
+    /// command, and of several errors in a job file only the first.
+    pub(crate) fn stored_problem(&self) -> String {
+        match self {
+            CommandError::Jobs(diagnostics) => {
+                let sentences = diagnostics.sentences();
+                sentences.into_iter().next().unwrap_or_default()
+            }
+            CommandError::Command(failure) => failure.problem(),
+            _ => self.problem(),
+        }
+    }
 }
 
 /// The remedy in a suite. `None`: the remedy of the failure works there too.
@@ -152,7 +165,7 @@ mod tests {
     use iosonde_job::env::FakeEnv;
     use iosonde_limits::Limits;
     use iosonde_result::run_error::{PathAction, SystemFailure};
-    use iosonde_suite::{MOST_RUNS, suite};
+    use iosonde_suite::{CommandFailure, MOST_RUNS, suite};
     use std::collections::BTreeMap;
 
     /// The remedy of a failure of the first step of a suite.
@@ -172,6 +185,17 @@ mod tests {
             needed_bytes: 256 << 20,
             available_bytes: 100 << 20,
         }
+    }
+
+    #[test]
+    fn stored_problem_of_a_failure_lacks_its_help() {
+        let failure = CommandError::usage("no such suite", "name another");
+        assert_eq!(failure.stored_problem(), "no such suite");
+        let failure = CommandError::Command(CommandFailure::Failed {
+            ending: "status 3".to_owned(),
+            last_lines: vec!["lost the server".to_owned()],
+        });
+        assert_eq!(failure.stored_problem(), "the command ended with status 3");
     }
 
     const JOB: &str = "[[workload]]\nname = \"a\"\noptions = { size = \"64m\", numjobs = 4 }\n";

@@ -7,24 +7,6 @@ use crate::value::{self, ParsedValue, ValueError};
 
 const U32: i64 = u32::MAX as i64;
 
-const RW: &[(&str, ReadWrite)] = &[
-    ("read", read_write(ReadWriteMode::Read, false)),
-    ("write", read_write(ReadWriteMode::Write, false)),
-    ("trim", read_write(ReadWriteMode::Trim, false)),
-    ("randread", read_write(ReadWriteMode::Read, true)),
-    ("randwrite", read_write(ReadWriteMode::Write, true)),
-    ("randtrim", read_write(ReadWriteMode::Trim, true)),
-    ("rw", read_write(ReadWriteMode::ReadWrite, false)),
-    ("readwrite", read_write(ReadWriteMode::ReadWrite, false)),
-    ("randrw", read_write(ReadWriteMode::ReadWrite, true)),
-    ("trimwrite", read_write(ReadWriteMode::TrimWrite, false)),
-    ("randtrimwrite", read_write(ReadWriteMode::TrimWrite, true)),
-];
-
-const fn read_write(mode: ReadWriteMode, random: bool) -> ReadWrite {
-    ReadWrite { mode, random }
-}
-
 /// Rows of the option table.
 pub const ROWS: &[OptionRow] = &[
     OptionRow::new(
@@ -427,7 +409,7 @@ fn apply_rw(b: &mut JobBuilder, v: &OptionValue<'_>) -> ParsedValue<()> {
         Some((word, number)) => (word, Some(number)),
         None => (text, None),
     };
-    let rw = choice(word, RW).map_err(|error| error.within(text, word))?;
+    let rw = choice(word, READ_WRITE_NAMES).map_err(|error| error.within(text, word))?;
     b.job.workload.rw = rw;
     let sequencer = &mut b.job.workload.sequencer;
     (sequencer.every, sequencer.skip_bytes) = (1, 0);

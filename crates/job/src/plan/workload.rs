@@ -80,7 +80,50 @@ pub enum ReadWriteMode {
     All,
 }
 
+/// The names of `rw` in a job file.
+pub(crate) const READ_WRITE_NAMES: &[(&str, ReadWrite)] = &[
+    ("read", read_write(ReadWriteMode::Read, false)),
+    ("write", read_write(ReadWriteMode::Write, false)),
+    ("trim", read_write(ReadWriteMode::Trim, false)),
+    ("randread", read_write(ReadWriteMode::Read, true)),
+    ("randwrite", read_write(ReadWriteMode::Write, true)),
+    ("randtrim", read_write(ReadWriteMode::Trim, true)),
+    ("rw", read_write(ReadWriteMode::ReadWrite, false)),
+    ("readwrite", read_write(ReadWriteMode::ReadWrite, false)),
+    ("randrw", read_write(ReadWriteMode::ReadWrite, true)),
+    ("trimwrite", read_write(ReadWriteMode::TrimWrite, false)),
+    ("randtrimwrite", read_write(ReadWriteMode::TrimWrite, true)),
+];
+
+/// The name of all directions, which only traces have.
+const READ_WRITE_TRIM: &str = "readwritetrim";
+
+const fn read_write(mode: ReadWriteMode, random: bool) -> ReadWrite {
+    ReadWrite { mode, random }
+}
+
+impl ReadWriteMode {
+    /// The direction of all I/O. `None`: the mode is a mix.
+    pub fn only_direction(self) -> Option<Direction> {
+        match self {
+            ReadWriteMode::Read => Some(Direction::Read),
+            ReadWriteMode::Write => Some(Direction::Write),
+            ReadWriteMode::Trim => Some(Direction::Trim),
+            ReadWriteMode::ReadWrite | ReadWriteMode::TrimWrite | ReadWriteMode::All => None,
+        }
+    }
+}
+
 impl ReadWrite {
+    /// Reads the value of `rw`, of a job file of fio or as [`name`](Self::name) writes it, with or
+    /// without a number after a colon: `randrw:8`. `None`: fio has no such value.
+    pub fn from_rw(value: &str) -> Option<ReadWrite> {
+        let name = value.split(':').next().unwrap_or_default().trim();
+        let traced = (name == READ_WRITE_TRIM).then(|| read_write(ReadWriteMode::All, false));
+        let known = READ_WRITE_NAMES.iter().find(|(known, _)| *known == name);
+        known.map(|(_, rw)| *rw).or(traced)
+    }
+
     /// Whether the mode includes this direction.
     pub fn has(self, direction: Direction) -> bool {
         match self.mode {
@@ -106,7 +149,7 @@ impl ReadWrite {
             (ReadWriteMode::ReadWrite, true) => "randrw",
             (ReadWriteMode::TrimWrite, false) => "trimwrite",
             (ReadWriteMode::TrimWrite, true) => "randtrimwrite",
-            (ReadWriteMode::All, _) => "readwritetrim",
+            (ReadWriteMode::All, _) => READ_WRITE_TRIM,
         }
     }
 }
@@ -312,4 +355,35 @@ pub enum BufferFill {
     Pattern(Vec<u8>),
     /// The contents of `rados bench`: the number of the I/O as text, then the letter z.
     RadosBench,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn read_write_names_are_read_back() {
+        let traced = read_write(ReadWriteMode::All, false);
+        let known = READ_WRITE_NAMES.iter().map(|(_, rw)| *rw);
+        for rw in known.chain([traced]) {
+            assert_eq!(ReadWrite::from_rw(rw.name()), Some(rw));
+        }
+    }
+
+    #[test]
+    fn read_write_value_with_number_has_its_mode() {
+        let mixed = read_write(ReadWriteMode::ReadWrite, true);
+        assert_eq!(ReadWrite::from_rw("randrw:8"), Some(mixed));
+        assert_eq!(ReadWrite::from_rw("random"), None);
+        assert_eq!(ReadWrite::from_rw(""), None);
+    }
+
+    #[test]
+    fn mode_of_a_mix_has_no_only_direction() {
+        let only = |value: &str| ReadWrite::from_rw(value).unwrap().mode.only_direction();
+        assert_eq!(only("randtrim"), Some(Direction::Trim));
+        for mix in ["rw", "randrw", "readwrite", "trimwrite", "readwritetrim"] {
+            assert_eq!(only(mix), None, "{mix}");
+        }
+    }
 }

@@ -454,10 +454,10 @@ fn multipath_disk_leads_to_each_path() {
     let host = describe_host(&machine.system());
     assert_eq!(
         (
-            host.cpu.governor.as_deref(),
+            host.cpu.governor.clone(),
             host.cpu.frequency_driver.as_deref()
         ),
-        (Some("powersave, performance"), Some("intel_pstate"))
+        (Some("powersave, performance".into()), Some("intel_pstate"))
     );
     assert_eq!(host.clock_source.as_deref(), Some("hpet"));
     assert_eq!(

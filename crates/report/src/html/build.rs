@@ -19,7 +19,7 @@ use crate::probe::side_by_side;
 use crate::unique;
 use iosonde_history::{StudySummary, TOGETHER};
 use iosonde_job::plan::Plan;
-use iosonde_result::compare::MeasuredResult;
+use iosonde_result::compare::{MeasuredResult, Subject};
 use iosonde_result::fio::import::FioDocument;
 use iosonde_result::host::{Host, TargetInfo};
 use iosonde_result::run::{CpuUse, RunEvent, RunResult, WorkerResult};
@@ -127,7 +127,7 @@ impl HtmlReportBuilder {
                 result.target.clone(),
                 phase_run.result,
             );
-            run.study = Some(study);
+            (run.study, run.phase) = (Some(study), Some(phase));
             run.preparation = phase == ProbePhase::Layout;
             if let Some(found) = found {
                 copy_probe_rates(&mut run.figures, found, shape);
@@ -346,6 +346,7 @@ impl HtmlReportBuilder {
             name,
             source: source.to_owned(),
             study: None,
+            phase: None,
             place,
             preparation: false,
             of_grid: false,
@@ -400,9 +401,12 @@ fn copy_probe_rates(
     found: &probe::PhaseFigure,
     shape: Option<&'static str>,
 ) {
-    let name = found.phase.direction().name();
+    let direction = Subject::from(found.phase.direction());
     let rate = |estimate: probe::RateEstimate| PageRate::new(estimate.mean, estimate.error);
-    for figure in figures.iter_mut().filter(|figure| figure.direction == name) {
+    let of_phase = figures
+        .iter_mut()
+        .filter(|figure| figure.direction == direction);
+    for figure in of_phase {
         figure.iops = rate(found.iops);
         figure.bytes_per_s = rate(found.bytes_per_s);
         figure.settled = found.settled;

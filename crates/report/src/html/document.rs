@@ -3,13 +3,16 @@
 //! The document is made for drawing: series are thinned, histograms are coarse, and data that runs
 //! share (hosts, plans, targets) is in it once. iosonde's own JSON keeps everything.
 
+pub(crate) use super::page_figure_texts::PageFigureTexts;
 pub(crate) use super::page_rate::PageRate;
 use crate::load::objective_limits::ObjectiveLimit;
 pub(crate) use crate::load::rate_state::RateState;
 use iosonde_job::plan::Plan;
+use iosonde_result::compare::Subject;
 use iosonde_result::host::{Host, TargetInfo};
 use iosonde_result::run::{BackendUsed, CpuUse, DiskUtil, RunEvent, Verdict};
 use iosonde_study::load::CellState;
+use iosonde_study::probe::ProbePhase;
 use iosonde_study::sweep::CellBasis;
 use serde::Serialize;
 use std::collections::BTreeMap;
@@ -324,6 +327,9 @@ pub(crate) struct PageRun {
     pub(crate) source: String,
     /// Index of the study that contains the run.
     pub(crate) study: Option<usize>,
+    /// Phase of a probe. The page has its name only.
+    #[serde(skip)]
+    pub(crate) phase: Option<ProbePhase>,
     /// Target as the user named it.
     pub(crate) place: String,
     /// Whether the run only prepared others. Its figures are no headline.
@@ -359,8 +365,8 @@ pub(crate) struct PageRun {
 pub(crate) struct PageFigure {
     /// Name of the job, if the run has several.
     pub(crate) job: Option<String>,
-    /// `read`, `write`, `trim` or `sync`.
-    pub(crate) direction: &'static str,
+    /// The I/O of the figure.
+    pub(crate) direction: Subject,
     /// fio's name of the workload, e.g. `randread`. Empty for a sum of different jobs.
     pub(crate) rw: String,
     /// Smallest and largest I/O in bytes. Both are 0 for syncs.
@@ -381,8 +387,7 @@ pub(crate) struct PageFigure {
     pub(crate) settled: Option<bool>,
     /// Whether the rate's interval is as narrow as requested. `None` without a request.
     pub(crate) sure: Option<bool>,
-    /// `total` or `completion`.
-    pub(crate) latency_kind: &'static str,
+    pub(crate) latency_kind: PageLatencyKind,
     pub(crate) latency: PageLatency,
     /// Course of a probe's rate in one word, as in the terminal: `steady`, `falling`.
     pub(crate) shape: Option<&'static str>,
@@ -394,24 +399,14 @@ pub(crate) struct PageFigure {
     pub(crate) shown: PageFigureTexts,
 }
 
-/// Rates and percentiles of a figure, as all screens print them.
-#[derive(Debug, Clone, Default, PartialEq, Serialize)]
-pub(crate) struct PageFigureTexts {
-    /// Rate without its interval: `93.4k`.
-    pub(crate) iops: String,
-    /// Half the interval of the rate: `±1.2k`. `None`: the interval is not known.
-    pub(crate) iops_half: Option<String>,
-    /// Bandwidth, with the digits that it has beside its interval.
-    pub(crate) bandwidth: String,
-    /// Half the interval of the bandwidth.
-    pub(crate) bandwidth_half: Option<String>,
-    /// Reason why the rate has no interval.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    pub(crate) doubt: Option<&'static str>,
-    /// Mean latency. `None`: it was not measured.
-    pub(crate) mean: Option<String>,
-    /// Percentiles 50, 99 and 99.9. `None`: too few I/Os were measured.
-    pub(crate) percentiles: [Option<String>; 3],
+/// The part of an I/O that the latencies of a figure cover.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub(crate) enum PageLatencyKind {
+    /// Submission and completion.
+    Total,
+    /// The time after submission.
+    Completion,
 }
 
 /// Latencies in nanoseconds.

@@ -1,6 +1,6 @@
 //! Texts of the page's figures, with the digits that their intervals support.
 
-use super::document::{PageCellTexts, PageFigure, PageFigureTexts, PageRate};
+use super::document::{PageCellTexts, PageFigure, PageFigureTexts, PageLatencyKind, PageRate};
 use crate::intervals::half_width;
 use crate::known_digits::{
     BANDWIDTH_UNITS, LATENCY_UNITS_UTF8, RATE_UNITS, bandwidth_and_half_of_rate, figure_and_half,
@@ -49,7 +49,11 @@ impl PageFigureTexts {
 
 /// Formats the mean latency of a part. `kind` is that of [`PageFigure::latency_kind`]. `None`: it
 /// was not measured.
-pub(super) fn mean_latency(part: &ResultPart, subject: Subject, kind: &str) -> Option<String> {
+pub(super) fn mean_latency(
+    part: &ResultPart,
+    subject: Subject,
+    kind: PageLatencyKind,
+) -> Option<String> {
     let figure = mean_figure(part, subject, kind)?;
     let between = figure.bounds.map(|bounds| (bounds.low, bounds.high));
     Some(latency_text(
@@ -59,16 +63,20 @@ pub(super) fn mean_latency(part: &ResultPart, subject: Subject, kind: &str) -> O
 }
 
 /// Returns the informative interval of the mean latency that [`mean_latency`] formats.
-pub(super) fn mean_bounds(part: &ResultPart, subject: Subject, kind: &str) -> Option<(f64, f64)> {
+pub(super) fn mean_bounds(
+    part: &ResultPart,
+    subject: Subject,
+    kind: PageLatencyKind,
+) -> Option<(f64, f64)> {
     let figure = mean_figure(part, subject, kind)?;
     let bounds = figure.bounds?;
     informative_interval(figure.value, (bounds.low, bounds.high))
 }
 
-fn mean_figure<'a>(part: &'a ResultPart, subject: Subject, kind: &str) -> Option<&'a Figure> {
+fn mean_figure(part: &ResultPart, subject: Subject, kind: PageLatencyKind) -> Option<&Figure> {
     let measure = match kind {
-        "total" => Measure::LatMean,
-        _ => Measure::ClatMean,
+        PageLatencyKind::Total => Measure::LatMean,
+        PageLatencyKind::Completion => Measure::ClatMean,
     };
     part.figure(subject, measure)
 }
@@ -136,13 +144,25 @@ mod tests {
             role: Default::default(),
         };
         let text = |half, kind| mean_latency(&part(Measure::LatMean, half), Subject::Read, kind);
-        assert_eq!(text(Some(20.0), "total").as_deref(), Some("22.6 µs"));
-        assert_eq!(text(None, "total").as_deref(), Some("~23 µs"));
-        assert_eq!(text(Some(20.0), "completion"), None);
+        assert_eq!(
+            text(Some(20.0), PageLatencyKind::Total).as_deref(),
+            Some("22.6 µs")
+        );
+        assert_eq!(
+            text(None, PageLatencyKind::Total).as_deref(),
+            Some("~23 µs")
+        );
+        assert_eq!(text(Some(20.0), PageLatencyKind::Completion), None);
         let completion = part(Measure::ClatMean, Some(20.0));
-        let shown = mean_latency(&completion, Subject::Read, "completion");
+        let shown = mean_latency(&completion, Subject::Read, PageLatencyKind::Completion);
         assert_eq!(shown.as_deref(), Some("22.6 µs"));
-        let bounds = |half| mean_bounds(&part(Measure::LatMean, half), Subject::Read, "total");
+        let bounds = |half| {
+            mean_bounds(
+                &part(Measure::LatMean, half),
+                Subject::Read,
+                PageLatencyKind::Total,
+            )
+        };
         assert_eq!(bounds(Some(20.0)), Some((22_604.0, 22_644.0)));
         assert_eq!(bounds(Some(30_000.0)), None);
         assert_eq!(bounds(None), None);

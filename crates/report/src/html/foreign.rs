@@ -1,9 +1,11 @@
 //! Results of fio itself. Its JSON has no time series and no machine.
 
-use super::document::PageFigureTexts;
-use super::document::{PageFigure, PageLatency, PageRate, PageRun};
+use super::document::{
+    PageFigure, PageFigureTexts, PageLatency, PageLatencyKind, PageRate, PageRun,
+};
 use super::figure_texts::{mean_bounds, mean_latency};
 use super::page_figures;
+use iosonde_job::plan::ReadWrite;
 use iosonde_job::value::{Bytes, bytes};
 use iosonde_result::compare::{Measure, ResultPart, Subject};
 use iosonde_result::fio::import::FioDocument;
@@ -25,6 +27,7 @@ pub(super) fn run(source: &str, found: FioDocument) -> PageRun {
         name: names.join(", "),
         source: source.to_owned(),
         study: None,
+        phase: None,
         place: found.target.unwrap_or_else(|| source.to_owned()),
         preparation: false,
         of_grid: false,
@@ -58,13 +61,14 @@ fn figure(part: &ResultPart, subject: Subject, job: &Option<String>) -> Option<P
     let block = bytes(&part.pattern.bs, Bytes::Binary).unwrap_or(0);
     let has = |measure| part.figure(subject, measure).is_some();
     let latency_kind = match has(Measure::LatMean) {
-        true => "total",
-        false => "completion",
+        true => PageLatencyKind::Total,
+        false => PageLatencyKind::Completion,
     };
     Some(PageFigure {
         job: job.clone(),
-        direction: subject.name(),
-        rw: part.pattern.rw.clone(),
+        direction: subject,
+        rw: ReadWrite::from_rw(&part.pattern.rw)
+            .map_or_else(|| part.pattern.rw.clone(), |rw| rw.name().to_owned()),
         block_bytes: [block, block],
         iodepth: part.pattern.iodepth,
         workers: part.pattern.numjobs,

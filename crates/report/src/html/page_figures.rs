@@ -1,8 +1,7 @@
 //! Figures of a run: one per job and direction. As in fio's groups, clones are summed up.
 
 use super::curve;
-use super::document::PageFigureTexts;
-use super::document::{PageFigure, PageRate};
+use super::document::{PageFigure, PageFigureTexts, PageLatencyKind, PageRate};
 use super::figure_texts::{mean_bounds, mean_latency};
 use iosonde_job::plan::{BlockSize, Direction, Engine, Job};
 use iosonde_result::compare::{
@@ -64,10 +63,7 @@ fn part_of<'a>(
 
 /// Copies the rates of a part to a figure.
 fn copy_part_rates(figure: &mut PageFigure, part: &ResultPart) {
-    let mut subjects = Subject::ALL.into_iter();
-    let Some(subject) = subjects.find(|subject| subject.name() == figure.direction) else {
-        return;
-    };
+    let subject = figure.direction;
     if let Some(iops) = page_rate(part, subject, Measure::Iops) {
         figure.iops = iops;
     }
@@ -149,7 +145,6 @@ fn moved(
     let blocks = || worker_jobs(result, workers).map(|job| &job.workload.block_size[direction]);
     let rate = |count: u64| PageRate::new(count as f64 / seconds, None);
     Some(PageFigure {
-        direction: direction.name(),
         block_bytes: [
             blocks().map(BlockSize::min).min().unwrap_or(0),
             blocks().map(BlockSize::max).max().unwrap_or(0),
@@ -158,9 +153,12 @@ fn moved(
         bytes,
         iops: rate(ios),
         bytes_per_s: rate(bytes),
-        latency_kind: if total { "total" } else { "completion" },
+        latency_kind: match total {
+            true => PageLatencyKind::Total,
+            false => PageLatencyKind::Completion,
+        },
         latency: curve::latency(&latency),
-        ..blank(result, workers)
+        ..blank(result, workers, direction.into())
     })
 }
 
@@ -172,20 +170,19 @@ fn synced(result: &RunResult, workers: &[&WorkerResult]) -> Option<PageFigure> {
         return None;
     }
     Some(PageFigure {
-        direction: "sync",
         ios,
         iops: PageRate::new(ios as f64 / seconds, None),
         latency: curve::latency(&merged(workers.iter().map(|worker| &worker.sync.lat))),
-        ..blank(result, workers)
+        ..blank(result, workers, Subject::Sync)
     })
 }
 
 /// Fields that all figures of a group of workers share.
-fn blank(result: &RunResult, workers: &[&WorkerResult]) -> PageFigure {
+fn blank(result: &RunResult, workers: &[&WorkerResult], direction: Subject) -> PageFigure {
     let nothing = PageRate::new(0.0, None);
     PageFigure {
         job: None,
-        direction: "",
+        direction,
         rw: common_value(worker_jobs(result, workers).map(|job| job.workload.rw.name()))
             .unwrap_or_default()
             .to_owned(),
@@ -203,7 +200,7 @@ fn blank(result: &RunResult, workers: &[&WorkerResult]) -> PageFigure {
         settled: None,
         sure: None,
         shape: None,
-        latency_kind: "total",
+        latency_kind: PageLatencyKind::Total,
         latency: curve::latency(&LatencyStats::default()),
         percentile_bounds: [None; 3],
         mean_bounds: None,
@@ -234,7 +231,8 @@ fn merged<'a>(parts: impl Iterator<Item = &'a LatencyStats>) -> LatencyStats {
 /// Estimates the errors of a figure's rates, and whether the rate is stable, from the intervals.
 fn estimate(figure: &mut PageFigure, result: &RunResult) {
     let mut directions = Direction::ALL.into_iter();
-    let Some(direction) = directions.find(|direction| direction.name() == figure.direction) else {
+    let is_of_figure = |direction: &Direction| Subject::from(*direction) == figure.direction;
+    let Some(direction) = directions.find(is_of_figure) else {
         return;
     };
     let rates = |count: fn(&IntervalCounts) -> u64| -> Vec<f64> {

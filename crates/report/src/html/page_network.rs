@@ -58,7 +58,7 @@ fn bytes_per_s(intervals: &Intervals) -> f64 {
 /// Traffic and use of the link; lost packets if there were any.
 fn interface(groups: &Groups<'_>, name: &str) -> Vec<Track> {
     type InterfaceRate = fn(&InterfaceRates) -> Option<f64>;
-    let columns: [(&str, &str, PageUnit, InterfaceRate); 5] = [
+    let columns: [(&str, &str, PageUnit, InterfaceRate); 3] = [
         ("traffic", "received", PageUnit::BytesPerS, |rates| {
             Some(rates.received_bytes_s)
         }),
@@ -71,20 +71,19 @@ fn interface(groups: &Groups<'_>, name: &str) -> Vec<Track> {
             PageUnit::Percent,
             InterfaceRates::util_percent,
         ),
-        ("lost packets/s", "drops", PageUnit::Count, |rates| {
-            Some(rates.drops_s)
-        }),
-        ("lost packets/s", "errors", PageUnit::Count, |rates| {
-            Some(rates.errors_s)
-        }),
+    ];
+    let losses: [(&str, InterfaceRate); 2] = [
+        ("drops", |rates| Some(rates.drops_s)),
+        ("errors", |rates| Some(rates.errors_s)),
     ];
     let one = |(group, label, unit, rate): (&str, &str, PageUnit, InterfaceRate)| {
-        let drawn = track(groups, (group, label), unit, &|slice| {
+        track(groups, (group, label), unit, &|slice| {
             rate(slice.network.as_ref()?.interfaces.get(name)?)
-        })?;
-        (group != "lost packets/s" || has_any(&drawn)).then_some(drawn)
+        })
     };
-    columns.into_iter().filter_map(one).collect()
+    let lost = |(label, rate)| one(("lost packets/s", label, PageUnit::Count, rate));
+    let losses = losses.into_iter().filter_map(lost).filter(has_any);
+    columns.into_iter().filter_map(one).chain(losses).collect()
 }
 
 /// Segments that TCP sent again, if there were any.

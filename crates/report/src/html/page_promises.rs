@@ -65,7 +65,7 @@ fn fastest<'a>(
     place: &str,
     metric: Metric,
 ) -> Option<(&'a PageFigure, PageRate)> {
-    let direction = subject_of_metric(metric)?.name();
+    let direction = subject_of_metric(metric)?;
     let rate = |figure: &PageFigure| match metric.is_iops() {
         true => figure.iops,
         false => figure.bytes_per_s,

@@ -261,7 +261,7 @@ fn figure_row(run: &PageRun, figure: &PageFigure) -> String {
     let percentile = |text: Option<String>| text.unwrap_or_else(|| "-".to_owned());
     let cells = [
         short_name(&run.place),
-        format!("{}, {}", short_name(job), figure.direction),
+        format!("{}, {}", short_name(job), figure.direction.name()),
         figure.iodepth.to_string(),
         shown.rate(),
         shown.bandwidth.clone(),

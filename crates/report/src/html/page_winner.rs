@@ -5,7 +5,7 @@ use crate::comparison::advantage::certainty_of;
 use crate::probe::row::titles_of_probes;
 use crate::probe::short_report::winner::{faster_side, reservation, winner_in_words};
 use crate::probe::side_by_side::of_headlines;
-use iosonde_result::compare::{Comparison, ComparisonRow, MeasuredResult, compare};
+use iosonde_result::compare::{Comparison, ComparisonNote, ComparisonRow, MeasuredResult, compare};
 use iosonde_study::probe::ProbeResult;
 use std::slice;
 
@@ -36,7 +36,7 @@ impl ComparedProbe {
         PageWinner {
             first: 0,
             second: index,
-            sentence: winner_in_words(&headlines, NAMES, &certainty),
+            sentence: winner_in_words(&headlines, NAMES, Some(&certainty)),
             figures: self.figures(other, &headlines),
             notes,
         }
@@ -66,17 +66,11 @@ fn page_notes(comparison: &Comparison) -> Vec<String> {
     let unsteady = comparison.rows.iter().any(is_unsteady);
     let unsteady = unsteady.then(|| "Some runs are not steady: the rate drifted or jumped".into());
     let others = comparison.notes.iter();
-    let others = others.filter(|note| !note.starts_with('*')).cloned();
-    let notes: Vec<String> = others.chain(unsteady).collect();
-    let has_letters = notes.iter().any(|note| names_letter(note));
+    let others = others.filter(|note| **note != ComparisonNote::NotSteady);
+    let has_letters = comparison.notes.iter().any(ComparisonNote::names_sides);
     let names = has_letters.then(|| format!("A is {first}, B is {second}"));
-    names.into_iter().chain(notes).collect()
-}
-
-/// Whether a note names a target by its letter.
-fn names_letter(note: &str) -> bool {
-    let mut words = note.split(|char: char| !char.is_alphanumeric());
-    words.any(|word| matches!(word, "A" | "B"))
+    let others = others.map(ComparisonNote::to_string);
+    names.into_iter().chain(others).chain(unsteady).collect()
 }
 
 /// Compares each further probe with the first. `probes` are in the order of the studies. A result
@@ -130,7 +124,7 @@ mod tests {
         };
         assert_eq!((winner.first, winner.second), (0, 1));
         assert!(
-            winner.sentence.starts_with("[first]: faster in "),
+            winner.sentence.starts_with("[first] is faster in "),
             "{winner:?}"
         );
         let letters = |text: &str| text.replace("[first]", "A").replace("[second]", "B");
@@ -182,16 +176,20 @@ mod tests {
             notes: Vec::new(),
         };
         assert!(page_notes(&comparison).is_empty());
-        let same = "Both sides ran on the same machines";
-        comparison.notes = vec![same.to_owned()];
+        let machines = ComparisonNote::Other("On machines A and B".to_owned());
+        comparison.notes = vec![machines.clone()];
         assert_eq!(
             page_notes(&comparison),
-            [same],
+            [machines.to_string()],
             "it has no letter to explain"
         );
-        let patterns = "Patterns differ: A ran randread 4 KiB; B ran randread 8 KiB";
-        comparison.notes = vec![patterns.to_owned(), "* not steady".to_owned()];
-        let expected = ["A is [first], B is [second]", patterns];
+        let names = ComparisonNote::NamesDiffer {
+            a: "*old".to_owned(),
+            b: "new".to_owned(),
+        };
+        comparison.notes = vec![names.clone(), ComparisonNote::NotSteady];
+        let names = names.to_string();
+        let expected = ["A is [first], B is [second]", names.as_str()];
         assert_eq!(page_notes(&comparison), expected);
     }
 

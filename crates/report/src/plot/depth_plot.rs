@@ -2,69 +2,17 @@
 
 use super::chart_data::{ChartAxis, ChartPanel, ChartSeries, PlotPoint, SeriesShape, TimeMoments};
 use super::chart_scales::{counts_axis, linear_axis, log_axis};
-use super::figure_rows::{LARGE_BYTES, figure_rows, pattern, total_depth, workers_suffix};
+use super::depth_lines::{DepthLine, DepthValue, PlotDepthPoint, depth_lines};
+use super::hollow_points::note_hollow_points;
+use super::panel_styles::panel_styles;
 use super::plot_input::{ChartParts, PlotInput, SEPARATOR};
-use super::series_style::{SERIES_MAX, SeriesKey, SeriesStyle, panel_styles};
-use crate::html::document::{PageRate, PageSweep, PageUnit};
+use super::series_style::{SERIES_MAX, SeriesKey, SeriesStyle};
+use crate::html::document::PageUnit;
 use crate::listed_names::listed_names;
 use crate::unique;
-use iosonde_study::sweep::CellBasis;
 
 /// Rates that differ by more than this factor need a logarithmic axis.
 const FAR: f64 = 40.0;
-
-/// Note on hollow points.
-const HOLLOW_NOTE: &str = "hollow points: 95 % interval not known, or ±100 % or more";
-
-/// One pattern on one subject.
-struct DepthLine {
-    subject: String,
-    pattern: String,
-    is_large: bool,
-    points: Vec<PlotDepthPoint>,
-    /// Whether the points are short runs of the search of a probe.
-    is_search: bool,
-}
-
-impl DepthLine {
-    /// Subject and pattern. A sweep over depths alone has no pattern.
-    fn full_name(&self) -> String {
-        match self.pattern.is_empty() {
-            true => self.subject.clone(),
-            false => format!("{}: {}", self.subject, self.pattern),
-        }
-    }
-}
-
-struct PlotDepthPoint {
-    depth: u32,
-    iops: Option<DepthValue>,
-    bytes_per_s: Option<DepthValue>,
-    tail_ns: Option<DepthValue>,
-}
-
-/// A figure with the ends of its 95 % interval, if that is known and does not reach zero.
-#[derive(Debug, Clone, Copy, PartialEq)]
-struct DepthValue {
-    mean: f64,
-    between: Option<(f64, f64)>,
-}
-
-impl DepthValue {
-    fn from_rate(rate: PageRate) -> DepthValue {
-        let mean = rate.mean;
-        DepthValue {
-            mean,
-            between: rate.error.map(|error| (mean - error, mean + error)),
-        }
-    }
-
-    /// A bandwidth with the relative interval of its rate: all I/Os of a curve have the same size.
-    fn from_bandwidth(mean: f64, iops: Option<PageRate>) -> DepthValue {
-        let share = iops.and_then(|iops| Some(iops.error? / iops.mean));
-        DepthValue::from_rate(PageRate::new(mean, share.map(|share| share * mean)))
-    }
-}
 
 /// Vertical quantity of a chart over depth.
 #[derive(Clone, Copy, PartialEq, Eq)]
@@ -135,96 +83,6 @@ pub(super) fn rate_over_depth(input: &PlotInput) -> Option<ChartParts> {
 pub(super) fn tail_over_depth(input: &PlotInput) -> Option<ChartParts> {
     let panel = DepthPanel::choose(depth_lines(input), DepthMeasure::Tail)?;
     depth_chart(input, &[panel])
-}
-
-/// Lines of the searches of probes and of runs at several depths, otherwise those of sweeps.
-fn depth_lines(input: &PlotInput) -> Vec<DepthLine> {
-    let mut lines = sweep_lines(input, &input.report.knees);
-    lines.iter_mut().for_each(|line| line.is_search = true);
-    let searched: Vec<String> = lines.iter().map(|line| line.subject.clone()).collect();
-    // The search of a probe has the depths of its phases too.
-    let of_runs = run_lines(input).into_iter();
-    lines.extend(of_runs.filter(|line| !searched.contains(&line.subject)));
-    if lines.is_empty() {
-        lines = sweep_lines(input, &input.report.sweeps);
-        lines.retain(|line| line.points.len() > 1);
-    }
-    lines
-}
-
-fn run_lines(input: &PlotInput) -> Vec<DepthLine> {
-    let mut lines: Vec<DepthLine> = Vec::new();
-    for row in figure_rows(&input.report, &input.subjects) {
-        let figure = row.figure;
-        let depth = total_depth(figure);
-        if figure.direction == "sync" || depth == 0 {
-            continue;
-        }
-        let pattern = format!("{}{}", pattern(figure), workers_suffix(figure));
-        let is_large = figure.block_bytes[0] >= LARGE_BYTES;
-        let mut marks = figure.latency.marks.iter();
-        let tail = marks.find(|(share, _)| (share / 0.01 - 1.0).abs() < 1e-6);
-        let point = PlotDepthPoint {
-            depth,
-            iops: Some(DepthValue::from_rate(figure.iops)),
-            bytes_per_s: Some(DepthValue::from_rate(figure.bytes_per_s)),
-            tail_ns: tail.map(|(_, ns)| DepthValue {
-                mean: *ns,
-                between: figure.percentile_bounds[1],
-            }),
-        };
-        let mut known = lines.iter_mut();
-        let same = known.find(|line| line.subject == row.subject && line.pattern == pattern);
-        match same {
-            Some(line) => {
-                line.is_large &= is_large;
-                line.points.push(point);
-            }
-            None => lines.push(DepthLine {
-                subject: row.subject.to_owned(),
-                pattern,
-                is_large,
-                points: vec![point],
-                is_search: false,
-            }),
-        }
-    }
-    for line in &mut lines {
-        line.points.sort_by_key(|point| point.depth);
-    }
-    lines.retain(|line| {
-        let depths = line.points.iter().map(|point| point.depth);
-        unique(depths).len() > 1
-    });
-    lines
-}
-
-fn sweep_lines(input: &PlotInput, sweeps: &[PageSweep]) -> Vec<DepthLine> {
-    let lines = sweeps.iter().flat_map(|sweep| {
-        let subject = input.subject_of_result(&sweep.source, &sweep.target);
-        sweep.curves.iter().map(move |curve| {
-            let cells = curve.cells.iter();
-            let measured = cells.filter(|cell| matches!(cell.basis, CellBasis::Measured));
-            let points = measured.map(|cell| PlotDepthPoint {
-                depth: cell.iodepth,
-                iops: cell.iops.map(DepthValue::from_rate),
-                bytes_per_s: (cell.bytes_per_s)
-                    .map(|mean| DepthValue::from_bandwidth(mean, cell.iops)),
-                tail_ns: cell.percentiles_ns[1].map(|ns| DepthValue {
-                    mean: ns as f64,
-                    between: (cell.p99_between_ns).map(|(low, high)| (low as f64, high as f64)),
-                }),
-            });
-            DepthLine {
-                subject: subject.clone(),
-                pattern: curve.values.join(" "),
-                is_large: curve.block_bytes >= LARGE_BYTES,
-                points: points.collect(),
-                is_search: false,
-            }
-        })
-    });
-    lines.collect()
 }
 
 impl DepthPanel {
@@ -319,14 +177,13 @@ fn depth_chart(input: &PlotInput, panels: &[DepthPanel]) -> Option<ChartParts> {
             .collect()
     });
     let keys: Vec<Vec<SeriesKey<'_>>> = keys.collect();
-    let styles = panel_styles(&input.all_subjects(), &keys);
+    let styles = panel_styles(input, &keys);
     let drawn = panels.iter().zip(styles);
     let drawn = drawn.map(|(panel, styles)| panel.draw(styles, subjects.len() < 2));
-    let drawn: Vec<ChartPanel> = drawn.collect();
+    let mut drawn: Vec<ChartPanel> = drawn.collect();
+    let hollow = note_hollow_points(&mut drawn);
     let series = drawn.iter().flat_map(|panel| &panel.series);
     let points = series.flat_map(|series| &series.points);
-    let is_hollow = points.clone().any(|point| point.hollow);
-    let hollow = is_hollow.then(|| HOLLOW_NOTE.to_owned());
     let depths = points.map(|point| point.x as u32).collect();
     Some(ChartParts {
         title: title.to_owned(),
@@ -402,6 +259,7 @@ fn highest(values: &[DepthValue]) -> f64 {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::html::document::PageRate;
 
     fn line(subject: &str, pattern: &str) -> DepthLine {
         let value = DepthValue {

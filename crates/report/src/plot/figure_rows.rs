@@ -8,6 +8,8 @@ use crate::html::subject_names::is_measured;
 use crate::listed_names::listed_names;
 use crate::probe::row::title_of_phase;
 use crate::unique;
+use iosonde_job::plan::{ReadWrite, ReadWriteMode};
+use iosonde_result::compare::Subject;
 use iosonde_result::words;
 use std::collections::HashMap;
 
@@ -76,8 +78,10 @@ pub(super) fn figure_rows<'a>(
         .into_iter()
         .map(|(run, subject, figure)| {
             let mut phase = phase_name(run, figure);
-            let is_whole_phase = run.study.is_some() && phase == run.name;
-            let title = is_whole_phase.then(|| title_of_phase(&run.name, figure.iodepth));
+            // The figure of one of several jobs or directions is a part of the phase.
+            let is_whole = figure.job.is_none() && direction_of_several(run, figure).is_none();
+            let title = run.phase.filter(|_| is_whole);
+            let title = title.and_then(|phase| title_of_phase(phase, figure.iodepth));
             let same = workloads.get(&(subject, phase.clone()));
             if same.is_some_and(|same| unique(same).len() > 1) {
                 phase = format!("{phase}: {}", workload(figure));
@@ -95,7 +99,7 @@ pub(super) fn figure_rows<'a>(
                 figure,
                 subject,
                 name,
-                title: title.flatten().unwrap_or_else(|| phase.clone()),
+                title: title.unwrap_or_else(|| phase.clone()),
                 phase,
                 rank: workload_rank(run, figure, has_deeper(subject, figure)),
             }
@@ -202,11 +206,12 @@ pub(super) fn total_depth(figure: &PageFigure) -> u32 {
 
 /// Whether the writes of a run go to the page cache, and flushes follow.
 pub(super) fn is_flushed(run: &PageRun) -> bool {
-    run.figures.iter().any(|figure| figure.direction == "sync")
+    let mut figures = run.figures.iter();
+    figures.any(|figure| figure.direction == Subject::Sync)
 }
 
 fn workload_rank(run: &PageRun, figure: &PageFigure, has_deeper: bool) -> WorkloadRank {
-    if figure.direction == "write" && is_flushed(run) {
+    if figure.direction == Subject::Write && is_flushed(run) {
         return WorkloadRank::PageCache;
     }
     match has_deeper {
@@ -218,42 +223,47 @@ fn workload_rank(run: &PageRun, figure: &PageFigure, has_deeper: bool) -> Worklo
 fn phase_name(run: &PageRun, figure: &PageFigure) -> String {
     // The name of a run contains the names of all its jobs.
     let name = figure.job.as_ref().unwrap_or(&run.name);
+    match direction_of_several(run, figure) {
+        Some(direction) => format!("{name} · {direction}"),
+        None => name.clone(),
+    }
+}
+
+/// Name of the direction of a figure. `None`: the figures of the run have no other.
+fn direction_of_several(run: &PageRun, figure: &PageFigure) -> Option<&'static str> {
     let mut directions = run.figures.iter().map(|other| other.direction);
-    let is_several = directions.any(|direction| direction != figure.direction);
     match figure.direction {
-        "sync" => format!("{name} · flush"),
-        direction if is_several => format!("{name} · {direction}"),
-        _ => name.clone(),
+        Subject::Sync => Some("flush"),
+        direction => directions
+            .any(|other| other != direction)
+            .then(|| direction.name()),
     }
 }
 
 /// The access pattern: `random read 4 KiB`.
 pub(super) fn pattern(figure: &PageFigure) -> String {
-    let order = match figure.rw.as_str() {
-        "" => "",
-        rw if rw.starts_with("rand") => "random ",
-        _ => "sequential ",
+    let rw = ReadWrite::from_rw(&figure.rw);
+    let order = match rw {
+        Some(rw) if rw.random => "random ",
+        Some(_) => "sequential ",
+        None => "",
     };
-    if figure.direction == "sync" {
+    if figure.direction == Subject::Sync {
         return format!("flush after {order}writes");
     }
-    let order = if figure.direction == "mixed" {
-        ""
-    } else {
-        order
+    let order = match figure.direction {
+        Subject::Mixed => "",
+        _ => order,
     };
-    let mixed = if figure.rw.ends_with("rw") {
-        " of a mix"
-    } else {
-        ""
-    };
+    let is_mix = rw.is_some_and(|rw| rw.mode == ReadWriteMode::ReadWrite);
+    let mixed = if is_mix { " of a mix" } else { "" };
     let [smallest, largest] = figure.block_bytes;
     let blocks = match (smallest, largest) {
         (_, 0) => String::new(),
         (from, to) if from == to => words::bytes(from),
         (from, to) => format!("{} to {}", words::bytes(from), words::bytes(to)),
     };
-    let text = format!("{order}{}{mixed} {blocks}", figure.direction);
+    let text = format!("{order}{}{mixed} {blocks}", figure.direction.name());
     text.trim_end().to_owned()
 }
 
@@ -278,7 +288,6 @@ mod tests {
     use super::super::tests::run;
     use super::*;
     use crate::html::HtmlReportBuilder;
-    use iosonde_job::plan::ReadWriteMode;
     use serde::Deserialize;
 
     /// The tests of the page read the same file.
@@ -298,10 +307,9 @@ mod tests {
 
     impl CaseFigure {
         fn page_figure(&self, like: &PageFigure) -> PageFigure {
-            let mut directions = ["read", "write", "sync"].into_iter();
             PageFigure {
                 job: None,
-                direction: directions.find(|name| *name == self.0).unwrap(),
+                direction: self.0.parse().unwrap(),
                 rw: self.1.clone(),
                 block_bytes: [self.2; 2],
                 iodepth: self.3,
@@ -326,6 +334,18 @@ mod tests {
             page_run.figures = figures.iter().map(|each| each.page_figure(&like)).collect();
         }
         report
+    }
+
+    #[test]
+    fn pattern_of_a_mix_is_known_by_every_name_of_fio() {
+        let case = CaseFigure("read".to_owned(), "randrw".to_owned(), 4096, 1, 1);
+        let report = report_of(&[CaseRun("mix".to_owned(), vec![case])]);
+        let mut figure = report.runs[0].figures[0].clone();
+        assert_eq!(pattern(&figure), "random read of a mix 4 KiB");
+        for rw in ["rw", "readwrite", "readwrite:4k"] {
+            figure.rw = rw.to_owned();
+            assert_eq!(pattern(&figure), "sequential read of a mix 4 KiB", "{rw}");
+        }
     }
 
     #[test]

@@ -81,8 +81,8 @@ pub(super) fn timeline_plot(input: &PlotInput) -> Option<ChartParts> {
 /// of another run is written as the user wrote it, after a word that starts with a capital.
 pub(super) fn timeline_title(run: &PageRun) -> String {
     let depth = run.figures.first().map(|figure| figure.iodepth);
-    let phase = depth.filter(|_| run.study.is_some());
-    let title = phase.and_then(|depth| title_of_phase(&run.name, depth));
+    let phase = run.phase.zip(depth);
+    let title = phase.and_then(|(phase, depth)| title_of_phase(phase, depth));
     let title = title.unwrap_or_else(|| run.name.clone());
     match title.starts_with(char::is_lowercase) {
         true => format!("Run {title} over time"),
@@ -182,10 +182,25 @@ pub(super) fn whole_slices(series: &PageSeries) -> usize {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::html::HtmlReportBuilder;
+    use crate::plot::tests::run;
+    use iosonde_job::plan::ReadWriteMode;
+    use iosonde_study::probe::ProbePhase;
 
     /// Starts of slices, the end of the last one, and the number of slices that charts draw. The
     /// tests of the page read the same file.
     const CASES: &str = include_str!("whole_slices.json");
+
+    #[test]
+    fn timeline_of_a_phase_has_title_of_the_phase() {
+        let mut builder = HtmlReportBuilder::default();
+        builder.run("file", run("random write", ReadWriteMode::Read, 8));
+        let mut report = builder.into_page_report(None);
+        let run = &mut report.runs[0];
+        assert_eq!(timeline_title(run), "Run random write over time");
+        run.phase = Some(ProbePhase::RandomRead);
+        assert_eq!(timeline_title(run), "4k random read, depth 8 over time");
+    }
 
     /// A slice of 24.5 ms halved the rate at the end of a chart whose other slices had 100 ms.
     #[test]

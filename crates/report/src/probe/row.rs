@@ -89,10 +89,9 @@ pub(crate) fn title_of_part(key: &str, iodepth: u32) -> Option<String> {
     Some(pattern(phase, phase.block_bytes(), iodepth))
 }
 
-/// Title of a phase's run, from the phase's title and the depth of the run. `None`: it is no phase.
-pub(crate) fn title_of_phase(title: &str, iodepth: u32) -> Option<String> {
-    let phase = ORDER.into_iter().find(|phase| phase.title() == title)?;
-    Some(pattern(phase, phase.block_bytes(), iodepth))
+/// Title of a phase's run, from the depth of the run. `None`: the layout has none.
+pub(crate) fn title_of_phase(phase: ProbePhase, iodepth: u32) -> Option<String> {
+    (phase != ProbePhase::Layout).then(|| pattern(phase, phase.block_bytes(), iodepth))
 }
 
 /// Key and title of the maximum of a phase, which ends with its `conditions`. `None` if its depth
@@ -228,16 +227,9 @@ pub(crate) fn is_unsure(figure: &PhaseFigure) -> bool {
 
 /// Confidence interval of a percentile: `388-396 us`, `980 us-1.20 ms`, or `-` if unknown.
 pub fn between(ns: Option<(u64, u64)>) -> String {
-    let Some((low, high)) = ns else {
-        return "-".to_owned();
-    };
-    let [low, high] = [low, high].map(|ns| words::latency(ns as f64));
-    if low == high {
-        return low;
-    }
-    match (low.split_once(' '), high.split_once(' ')) {
-        (Some((number, unit)), Some((_, same))) if unit == same => format!("{number}-{high}"),
-        _ => format!("{low}-{high}"),
+    match ns {
+        Some((low, high)) => words::latency_range(low as f64, high as f64),
+        None => "-".to_owned(),
     }
 }
 
@@ -344,6 +336,13 @@ mod tests {
             Some("4k random read, depth 8")
         );
         assert_eq!(title_of_part("job", 8), None);
+    }
+
+    #[test]
+    fn run_of_a_phase_has_its_title_and_the_layout_none() {
+        let title = title_of_phase(ProbePhase::RandomRead, 8);
+        assert_eq!(title.as_deref(), Some("4k random read, depth 8"));
+        assert_eq!(title_of_phase(ProbePhase::Layout, 8), None);
     }
 
     #[test]

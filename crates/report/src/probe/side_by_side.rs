@@ -11,7 +11,8 @@ use crate::text_table::{
     TableColumn, aligned_columns, columns, fill_table, is_narrow, plain, render, wrapped,
 };
 use iosonde_result::compare::{
-    Comparison, ComparisonRow, Measure, MeasuredResult, ResultPart, Subject, compare, parts,
+    Comparison, ComparisonNote, ComparisonRow, Measure, MeasuredResult, ResultPart, Subject,
+    compare, parts,
 };
 use iosonde_study::probe::{PhaseFigure, ProbePhase, ProbeResult, maximum_rate_parts, most_of};
 
@@ -146,10 +147,10 @@ pub(crate) fn of_headlines(first: &ProbeResult, comparison: Comparison) -> Compa
     }
     let mut notes = comparison.notes;
     if rows.len() < all {
-        notes.push(format!(
+        notes.push(ComparisonNote::Other(format!(
             "{} of {all} figures; `iosonde compare --details` shows all of them",
             rows.len()
-        ));
+        )));
     }
     Comparison {
         rows,

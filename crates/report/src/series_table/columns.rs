@@ -60,12 +60,16 @@ fn io_columns(results: &[&RunResult]) -> Vec<Column> {
             }),
         });
     }
-    for (name, percent) in [("p50", 50.0), ("p99", 99.0), ("max", 100.0)] {
+    for (name, percent, shown) in [
+        ("p50", 50.0, true),
+        ("p99", 99.0, true),
+        ("max", 100.0, false),
+    ] {
         all.push(Column {
             name: format!("latency_{name}_ns"),
             title: format!("latency {name}"),
             quantity: Quantity::Ns,
-            shown: name != "max",
+            shown,
             of_run: true,
             value: Box::new(move |interval, _| {
                 interval.latency.percentile(percent).map(|ns| ns as f64)

@@ -10,6 +10,7 @@ use crate::text_table::{
     UNBROKEN_BLANK, aligned_columns, columns, fill_table, hide_columns, keep_whole, plain, render,
     wrapped,
 };
+use iosonde_job::plan::{ReadWrite, ReadWriteMode};
 use iosonde_result::compare::{
     ComparedSide, Measure, MeasuredResult, ResultPart, Subject, figure_of,
 };
@@ -126,7 +127,8 @@ fn rows_of(part: &ResultPart, all: &[MeasuredResult], plus_minus: &str) -> Vec<F
     };
     let sync = side_of(Subject::Sync, Measure::LatP99);
     let not_measured = || NOT_MEASURED_CELL.to_owned();
-    let both = part.pattern.rw.ends_with("rw") || part.pattern.rw == "readwrite";
+    let rw = ReadWrite::from_rw(&part.pattern.rw);
+    let both = rw.is_some_and(|rw| rw.mode == ReadWriteMode::ReadWrite);
     let bs = part.pattern.block_bytes();
     let bs = bs.map_or(part.pattern.bs.clone(), iosonde_study::sweep::size_name);
     let mut rows: Vec<FigureRow> = Vec::new();

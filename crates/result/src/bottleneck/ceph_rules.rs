@@ -49,7 +49,7 @@ fn outage_of(side: &CephSide) -> Option<Verdict> {
     (side.osds.up < side.osds.total).then(|| {
         verdict(VerdictCause::OsdsDown {
             osds: side.osds,
-            checks: side.checks.clone(),
+            checks: side.check_texts(),
         })
     })
 }
@@ -244,14 +244,14 @@ mod tests {
             up: 2,
             r#in: 3,
         };
-        side.checks = vec!["OSD_DOWN: 1 osds down".to_owned()];
+        side.checks = vec!["OSD_DOWN: 1 osds down".to_owned().into()];
         let (main, beside) = classify(&seen);
         assert_eq!(main.unwrap().kind, VerdictKind::Osds, "it says more");
         assert_eq!(beside[0].kind, VerdictKind::ClusterDegraded);
         let side = seen.ceph.as_ref().unwrap();
         let outage = VerdictCause::OsdsDown {
             osds: side.osds,
-            checks: side.checks.clone(),
+            checks: side.check_texts(),
         };
         assert_eq!(beside[0].cause, Some(outage));
         seen.ceph.as_mut().unwrap().osds.up = 3;

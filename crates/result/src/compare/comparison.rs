@@ -1,6 +1,7 @@
 //! Result of a comparison of two sides: rows with verdicts.
 
 use super::between_runs::BetweenRuns;
+use super::comparison_note::ComparisonNote;
 use super::confidence_interval::{LEVEL, Ratio, ratio};
 use super::figure::{Bounds, IntervalBasis, Measure, Subject, informative_interval};
 use super::group::ResultSpread;
@@ -16,7 +17,7 @@ pub struct Comparison {
     /// Names of parts that only the second side has.
     pub only_in_b: Vec<String>,
     /// Notes needed to interpret the rows, one sentence each.
-    pub notes: Vec<String>,
+    pub notes: Vec<ComparisonNote>,
 }
 
 /// One figure on both sides.
@@ -205,11 +206,11 @@ impl Comparison {
                  {factor:.0} times as long (`--runtime`), or run each side 3 times with a label"
             ),
             None if single().next().is_some() => {
-                "To decide undecided rows: use longer runs (`--runtime`), or run each side 3 times \
-                 with a label"
+                "To decide undecided figures: use longer runs (`--runtime`), or run each side 3 \
+                 times with a label"
                     .to_owned()
             }
-            None => "To decide undecided rows: run each side more often".to_owned(),
+            None => "To decide undecided figures: run each side more often".to_owned(),
         })
     }
 

@@ -7,6 +7,7 @@
 
 use super::between_runs::BetweenRuns;
 use super::comparison::{ComparedSide, Comparison, ComparisonRow};
+use super::comparison_note::ComparisonNote;
 use super::figure::{Bounds, Measure, ResultPart, Subject};
 use super::group::MeasuredResult;
 use super::sides::compare;
@@ -150,22 +151,19 @@ fn evidence_of(
     evidence.iter().find(is_of_side).map(|each| each.between)
 }
 
-fn earlier_runs_note(row: &ComparisonRow) -> String {
+fn earlier_runs_note(row: &ComparisonRow) -> ComparisonNote {
     let spread = |side: &ComparedSide| side.earlier_runs.map_or(0.0, |between| between.spread);
     let widest = if spread(&row.a) >= spread(&row.b) {
         &row.a
     } else {
         &row.b
     };
-    let runs = widest.earlier_runs.map_or(0, |between| between.runs);
-    format!(
-        "{runs} earlier runs of this target differ by {:.1} % (standard deviation beyond their \
-         intervals): the verdict accounts for this difference between runs, not only for the \
-         uncertainty of each mean (first in {}, {})",
-        100.0 * spread(widest),
-        row.part,
-        row.measure.title()
-    )
+    ComparisonNote::EarlierRuns {
+        runs: widest.earlier_runs.map_or(0, |between| between.runs),
+        spread: spread(widest),
+        part: row.part.clone(),
+        measure: row.measure,
+    }
 }
 
 #[cfg(test)]
@@ -260,7 +258,7 @@ mod tests {
         assert!((0.05..0.07).contains(&between.spread), "{between:?}");
         let note = found.notes.last().unwrap();
         assert!(
-            note.starts_with("4 earlier runs of this target differ by"),
+            matches!(note, ComparisonNote::EarlierRuns { runs: 4, .. }),
             "{note}"
         );
     }

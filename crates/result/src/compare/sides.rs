@@ -2,6 +2,7 @@
 
 use super::closed_loop::{join_rates_and_latencies, join_rates_and_syncs};
 use super::comparison::{ComparedSide, Comparison, ComparisonRow, ComparisonVerdict};
+use super::comparison_note::ComparisonNote;
 use super::confidence_interval::{LEVEL, Ratio, quantile, ratio};
 use super::figure::{IntervalBasis, Measure, ResultPart, Subject};
 use super::group::{FigureGroup, MeasuredResult, bounds_of_logs};
@@ -170,49 +171,48 @@ fn compared_side(group: &FigureGroup) -> ComparedSide {
     }
 }
 
-fn notes(rows: &[ComparisonRow], pairs: &[(&ResultPart, &ResultPart)]) -> Vec<String> {
+fn notes(rows: &[ComparisonRow], pairs: &[(&ResultPart, &ResultPart)]) -> Vec<ComparisonNote> {
     let mut notes = Vec::new();
     for (a, b) in pairs {
         if a.pattern != b.pattern {
-            notes.push(format!(
-                "Patterns differ: A ran {}; B ran {}",
-                a.pattern, b.pattern
-            ));
+            notes.push(ComparisonNote::PatternsDiffer {
+                a: a.pattern.clone(),
+                b: b.pattern.clone(),
+            });
         } else if a.name != b.name {
-            notes.push(format!("{} of A is compared with {} of B", a.name, b.name));
+            notes.push(ComparisonNote::NamesDiffer {
+                a: a.name.clone(),
+                b: b.name.clone(),
+            });
         }
     }
     let any = |is_so: &dyn Fn(&ComparedSide) -> bool| {
         rows.iter().any(|row| is_so(&row.a) || is_so(&row.b))
     };
     let basis = |side: &ComparedSide| side.bounds.map(|bounds| bounds.basis);
-    if any(&|side| side.unsettled) {
-        notes.push("* not steady: the rate drifted or jumped during the run".to_owned());
-    }
-    if any(&|side| basis(side) == Some(IntervalBasis::Samples)) {
-        notes.push(
-            "Some results have no time series: their intervals come from number, mean and \
-             deviation of samples, with an assumed correlation"
-                .to_owned(),
-        );
-    }
-    if any(&|side| basis(side) == Some(IntervalBasis::Drift)) {
-        notes.push(
-            "The rate of some runs drifted: their intervals include the drift and are wide"
-                .to_owned(),
-        );
-    }
-    if rows.iter().any(ComparisonRow::is_decided_by_slow_variation) {
-        notes.push(
-            "The rates vary slowly: the verdict accounts for the difference between repeated runs, \
-             not only for the uncertainty of each mean"
-                .to_owned(),
-        );
-    }
-    if rows.iter().any(|row| row.paired) {
-        notes.push(
-            "Both sides ran on the same machines: each machine is compared with itself".to_owned(),
-        );
-    }
+    let of_rows = [
+        (any(&|side| side.unsettled), ComparisonNote::NotSteady),
+        (
+            any(&|side| basis(side) == Some(IntervalBasis::Samples)),
+            ComparisonNote::NoTimeSeries,
+        ),
+        (
+            any(&|side| basis(side) == Some(IntervalBasis::Drift)),
+            ComparisonNote::RateDrifted,
+        ),
+        (
+            rows.iter().any(ComparisonRow::is_decided_by_slow_variation),
+            ComparisonNote::RatesVarySlowly,
+        ),
+        (
+            rows.iter().any(|row| row.paired),
+            ComparisonNote::SameMachines,
+        ),
+    ];
+    notes.extend(
+        of_rows
+            .into_iter()
+            .filter_map(|(is_so, note)| is_so.then_some(note)),
+    );
     notes
 }

@@ -39,18 +39,17 @@ pub(super) fn findings(host: &Host, now: &MachineConditions) -> Vec<Finding> {
 }
 
 fn governor(host: &Host) -> Option<Finding> {
-    let governor = host.cpu.governor.as_deref()?;
-    let words: Vec<&str> = governor.split(", ").collect();
-    if words.iter().all(|word| *word == "performance") {
+    let governors = host.cpu.governor.as_ref()?;
+    if governors.iter().all(|governor| governor == "performance") {
         return None;
     }
-    let severity = if words.contains(&"powersave") {
+    let severity = if governors.contains("powersave") {
         Warning
     } else {
         Note
     };
     let cause = MachineCause::CpuGovernor {
-        governor: governor.to_owned(),
+        governor: governors.to_string(),
         driver: host.cpu.frequency_driver.clone(),
     };
     Some(found(severity, cause))

@@ -100,6 +100,9 @@ fn slow_or_busy_processors_give_findings() {
     finds("cpu-governor", Note, |examined| {
         examined.host.cpu.governor = Some("schedutil".into())
     });
+    finds("cpu-governor", Warning, |examined| {
+        examined.host.cpu.governor = Some("performance, powersave".into())
+    });
     finds_nothing(|examined| examined.host.cpu.governor = Some("performance".into()));
     finds("on-battery", Warning, |examined| {
         examined.conditions.on_battery = Some(true)

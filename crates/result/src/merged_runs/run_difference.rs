@@ -68,6 +68,7 @@ pub(super) fn run_differences(first: &RunResult, other: &RunResult) -> Vec<RunDi
 
 fn job_differences(first: &Job, other: &Job) -> Vec<RunDifference> {
     let (a, b) = (pattern(first), pattern(other));
+    let has_other_bs = a.bs != b.bs;
     let mut pairs = vec![
         ("rw", a.rw, b.rw),
         ("bs", a.bs, b.bs),
@@ -90,7 +91,6 @@ fn job_differences(first: &Job, other: &Job) -> Vec<RunDifference> {
         ),
     ];
     pairs.retain(|(_, first, other)| first != other);
-    let has_other_bs = pairs.iter().any(|(property, ..)| *property == "bs");
     let mut found: Vec<(String, String, String)> = pairs
         .into_iter()
         .map(|(property, first, other)| (property.to_owned(), first, other))

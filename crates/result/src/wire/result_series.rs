@@ -37,7 +37,7 @@ pub fn end_run(
 ) {
     let outcome = outcome.map(|mut result| {
         if !result.intervals.is_whole() || !result.series.slices.is_whole() {
-            result.notes.push(INTERVALS_LOST.to_owned());
+            result.add_note(INTERVALS_LOST);
         }
         let intervals = std::mem::take(&mut result.intervals);
         let slices = std::mem::take(&mut result.series.slices);
@@ -93,8 +93,9 @@ impl ReceivedSeries {
     /// Moves the series into the result, which arrived without them.
     pub fn complete(&mut self, result: &mut RunResult) {
         let received = std::mem::take(self);
-        if received.is_incomplete && !result.notes.iter().any(|note| note == INTERVALS_LOST) {
-            result.notes.push(INTERVALS_LOST.to_owned());
+        if received.is_incomplete {
+            // The agent has the same note if it has lost intervals too.
+            result.add_note(INTERVALS_LOST);
         }
         result.intervals = received.intervals;
         result.series.slices = received.slices;
@@ -141,6 +142,20 @@ mod tests {
         });
         series.complete(&mut received);
         assert_eq!(received.intervals.len(), 90);
+        assert_eq!(received.notes, [INTERVALS_LOST]);
+    }
+
+    #[test]
+    fn intervals_lost_on_both_sides_have_one_note() {
+        let mut received = result(1, 0);
+        received.add_note(INTERVALS_LOST);
+        let mut series = ReceivedSeries::default();
+        series.add_part(SeriesPart {
+            from: 1,
+            intervals: Vec::new(),
+            slices: Vec::new(),
+        });
+        series.complete(&mut received);
         assert_eq!(received.notes, [INTERVALS_LOST]);
     }
 

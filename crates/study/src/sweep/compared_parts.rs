@@ -4,6 +4,7 @@ use super::axis::{JOB, TARGET};
 use super::curve_result::{CellBasis, CurveResult, SweepCell};
 use super::sweep_result::SweepResult;
 use crate::probe::compared_figure as figure;
+use iosonde_job::plan::ReadWrite;
 use iosonde_result::compare::{
     self, Bounds, Figure, IoPattern, Measure, PartRole, ResultPart, Subject,
 };
@@ -75,8 +76,8 @@ fn job_name(result: &SweepResult, curve: &CurveResult) -> String {
 }
 
 fn subject(curve: &CurveResult) -> Subject {
-    let rw = curve.rw.trim_start_matches("rand");
-    rw.parse().unwrap_or(Subject::Mixed)
+    let direction = ReadWrite::from_rw(&curve.rw).and_then(|rw| rw.mode.only_direction());
+    direction.map_or(Subject::Mixed, Subject::from)
 }
 
 fn curve_part(name: String, curve: &CurveResult, iodepth: u32, figures: Vec<Figure>) -> ResultPart {

@@ -148,8 +148,8 @@ fn probes_side_by_side() {
     let short = document.short_text(TextStyle::for_locale("C", false));
     let start = "B is slower than A: A is 1.22";
     assert!(short.starts_with(start), "{short}");
-    assert!(short.contains(" as fast in 5 of 39 rows;"), "{short}");
-    let rest = "14 more rows: no difference shown; 20 more rows: undecided.";
+    assert!(short.contains(" as fast in 5 of 39 figures;"), "{short}");
+    let rest = "14 more figures: no difference shown; 20 more figures: undecided.";
     assert!(short.contains(rest), "{short}");
     assert!(!short.contains("1M sequential"), "{short}");
 }
@@ -308,7 +308,7 @@ fn earlier_runs_of_the_target_decide_and_are_named() {
     let named = found
         .notes
         .iter()
-        .any(|note| note.starts_with("4 earlier runs"));
+        .any(|note| matches!(note, ComparisonNote::EarlierRuns { runs: 4, .. }));
     assert!(named, "{:?}", found.notes);
     // Only runs before both count, and at least three are needed.
     let early = compare_stored(&file, &ids[2], b);

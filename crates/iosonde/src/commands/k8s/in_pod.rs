@@ -1,5 +1,6 @@
 //! `iosonde k8s in-pod`: runs a command in a pod of a rendered manifest, for `collect`.
 
+use super::renamed_volume::rename_volume;
 use crate::args::InPodArgs;
 use crate::failure::CommandError;
 use crate::last_signal;
@@ -108,7 +109,8 @@ pub(super) fn measure(
         status: ended.as_ref().err().map_or(0, CommandError::status),
         error: ended.as_ref().err().map(problem),
         is_cut: last_signal::received_signal().is_some(),
-        document: named_document(&text, &volume.to_string_lossy(), target),
+        // A document that cannot be read stays as it is, and `collect` reports it.
+        document: rename_volume(&text, &volume.to_string_lossy(), target).unwrap_or(text),
     });
     (rendered, ended)
 }
@@ -131,31 +133,9 @@ fn problem(failure: &CommandError) -> String {
     }
 }
 
-/// Returns the document without indentation, and with the target as the name of the volume.
-fn named_document(document: &str, volume: &str, target: &str) -> String {
-    // A line break in a string of JSON is escaped, so each line begins outside of strings.
-    let compact: String = document.lines().map(str::trim_start).collect();
-    compact.replace(&json_string(volume), &json_string(target))
-}
-
-fn json_string(text: &str) -> String {
-    serde_json::Value::from(text).to_string()
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn document_names_the_target_instead_of_the_volume() {
-        let text =
-            "{\n  \"target\": \"/data/.iosonde-a\",\n  \"note\": \"in /data/.iosonde-a \"\n}\n";
-        let expected = "{\"target\": \"sc://fast\",\"note\": \"in /data/.iosonde-a \"}";
-        assert_eq!(
-            named_document(text, "/data/.iosonde-a", "sc://fast"),
-            expected
-        );
-    }
 
     #[test]
     fn directory_is_removed_after_a_command_that_fails() {

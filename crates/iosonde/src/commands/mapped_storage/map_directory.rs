@@ -6,7 +6,7 @@
 
 use crate::commands::ceph::run_of;
 use crate::commands::leftovers::lock::{claim, take_lock_within};
-use iosonde_job::{TargetScheme, quote_shell_word};
+use iosonde_job::{TargetUri, quote_shell_word};
 use iosonde_machine::mapped_images::mapped_images;
 use iosonde_machine::mounts::mounts;
 use iosonde_machine::proc_root::System;
@@ -179,14 +179,14 @@ fn killed_mapping(path: &Path, system: &System) -> Option<KilledMapping> {
     let mut mounts = mounts(system).into_iter();
     let is_mounted = mounts.any(|mount| mount.mount_point == mount_point);
     let quoted = |path: &Path| quote_shell_word(&path.display().to_string());
-    let parts = TargetScheme::Rbd.strip(uri);
-    let parts = parts.and_then(|parts| parts.split_once('/'));
-    let made = parts.and_then(|(pool, place)| {
-        let (namespace, image) = match place.split_once('/') {
-            Some((namespace, image)) => (Some(namespace), image),
-            None => (None, place),
-        };
-        Some((pool, namespace, run_of(image)?))
+    let target = uri.parse::<TargetUri>().ok();
+    let made = target.as_ref().and_then(|target| match target {
+        TargetUri::Rbd {
+            pool,
+            namespace,
+            image,
+        } => Some((pool.as_str(), namespace.as_deref(), run_of(image)?)),
+        _ => None,
     });
     let mut commands = Vec::new();
     if is_mounted {

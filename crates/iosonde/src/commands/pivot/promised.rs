@@ -2,8 +2,12 @@
 
 use super::figure::PivotFigure;
 use crate::args::ExpectArgs;
+use crate::commands::expect;
 use crate::failure::CommandError;
 use iosonde_history::{Store, StudySummary};
+use iosonde_job::diagnostic::nearest;
+use iosonde_job::plan::{ReadWrite, ReadWriteMode};
+use iosonde_job::quote_shell_word;
 use iosonde_limits::{Limits, LimitsError, Metric, Promise};
 use iosonde_report::pivot::CellPromise;
 use iosonde_result::compare::ComparedSide;
@@ -27,6 +31,8 @@ pub(super) struct Promises {
 struct PivotPromise {
     /// The row or column of the promise. `None` is all.
     of: Option<String>,
+    /// The product as the user wrote it.
+    product: String,
     promise: Promise,
     used: Cell<bool>,
 }
@@ -41,11 +47,12 @@ impl Promises {
         };
         for text in &args.expect {
             let (of, product) = split(text);
-            let promise = promises.evaluate(product).map_err(|(problem, remedy)| {
-                CommandError::usage(format!("--expect {text}: {problem}"), remedy)
-            })?;
+            let promise = promises
+                .evaluate(product)
+                .map_err(|error| expect::refused(&promises.limits, of, product, &error))?;
             promises.asked.push(PivotPromise {
                 of: of.map(str::to_owned),
+                product: product.to_owned(),
                 promise,
                 used: Cell::new(false),
             });
@@ -53,11 +60,8 @@ impl Promises {
         Ok(promises)
     }
 
-    fn evaluate(&self, product: &str) -> Result<Promise, (String, String)> {
-        let promise = product
-            .parse()
-            .and_then(|query| self.limits.evaluate(&query));
-        promise.map_err(|error: LimitsError| (error.to_string(), error.remedy()))
+    fn evaluate(&self, product: &str) -> Result<Promise, LimitsError> {
+        self.limits.evaluate(&product.parse()?)
     }
 
     /// The promise for a cell. `None` if it has none, or not the same for all its results.
@@ -102,9 +106,9 @@ impl Promises {
         if let Some(product) = study.labels.get(LABEL) {
             return Ok(match self.evaluate(product) {
                 Ok(promise) => Some(promise),
-                Err((problem, _)) => {
+                Err(error) => {
                     if self.unknown.borrow_mut().insert(product.clone()) {
-                        eprintln!("note: label {LABEL}={product}: {problem}");
+                        eprintln!("note: label {LABEL}={product}: {error}");
                     }
                     None
                 }
@@ -118,19 +122,32 @@ impl Promises {
         Ok(first.map(|held| held.promise))
     }
 
-    /// Fails for an unknown row or column, as it may be a typing error.
-    pub(super) fn all_used(&self) -> Result<(), CommandError> {
-        match self
-            .asked
-            .iter()
-            .find(|asked| asked.of.is_some() && !asked.used.get())
-        {
-            Some(PivotPromise { of: Some(of), .. }) => Err(CommandError::usage(
-                format!("--expect {of}=...: no row or column has the name {of}"),
-                "write --expect VALUE=PRODUCT:..., where VALUE is a value of one of the two labels",
-            )),
-            _ => Ok(()),
-        }
+    /// Fails for an unknown row or column, as it may be a typing error. `names` are those of the
+    /// rows and columns.
+    pub(super) fn all_used(&self, names: &BTreeSet<&str>) -> Result<(), CommandError> {
+        let unused = |asked: &&PivotPromise| asked.of.is_some() && !asked.used.get();
+        let Some(PivotPromise {
+            of: Some(of),
+            product,
+            ..
+        }) = self.asked.iter().find(unused)
+        else {
+            return Ok(());
+        };
+        // A leading dash begins an option, and `split` finds no name with a colon or equals sign.
+        let is_nameable = |name: &&str| !name.starts_with('-') && !name.contains([':', '=']);
+        let names = || names.iter().copied().filter(is_nameable);
+        let help = match nearest(of, names()).or_else(|| names().next()) {
+            Some(name) => {
+                let value = format!("{name}={product}");
+                format!("for example `--expect {}`", quote_shell_word(&value))
+            }
+            None => "leave out --expect".to_owned(),
+        };
+        Err(CommandError::usage(
+            format!("--expect {of}={product}: no row or column has the name {of}"),
+            help,
+        ))
     }
 }
 
@@ -176,13 +193,13 @@ fn metric(rw: &str, unit: FigureUnit) -> Option<Metric> {
         FigureUnit::BytesPerSecond => false,
         _ => return None,
     };
-    Some(match (rw.trim_start_matches("rand"), is_iops) {
-        ("read", true) => Metric::ReadIops,
-        ("read", false) => Metric::ReadBandwidth,
-        ("write", true) => Metric::WriteIops,
-        ("write", false) => Metric::WriteBandwidth,
-        ("rw" | "readwrite", true) => Metric::Iops,
-        ("rw" | "readwrite", false) => Metric::Bandwidth,
+    Some(match (ReadWrite::from_rw(rw)?.mode, is_iops) {
+        (ReadWriteMode::Read, true) => Metric::ReadIops,
+        (ReadWriteMode::Read, false) => Metric::ReadBandwidth,
+        (ReadWriteMode::Write, true) => Metric::WriteIops,
+        (ReadWriteMode::Write, false) => Metric::WriteBandwidth,
+        (ReadWriteMode::ReadWrite, true) => Metric::Iops,
+        (ReadWriteMode::ReadWrite, false) => Metric::Bandwidth,
         _ => return None,
     })
 }
@@ -198,6 +215,52 @@ mod tests {
         assert_eq!(split("gcp-pd-ssd"), (None, "gcp-pd-ssd"));
         let named = format!("ssd 375={product}");
         assert_eq!(split(&named), (Some("ssd 375"), product));
+    }
+
+    #[test]
+    fn unknown_row_has_the_nearest_name_in_its_remedy() {
+        let args = ExpectArgs {
+            expect: vec!["sdd=aws-gp3:100GiB".to_owned()],
+            limits_file: None,
+        };
+        let promises = Promises::from_args(&args).unwrap();
+        let help = |names: &[&str]| {
+            let failure = promises.all_used(&names.iter().copied().collect());
+            failure.unwrap_err().usage_parts().1.to_owned()
+        };
+        let expected = "for example `--expect ssd=aws-gp3:100GiB`";
+        assert_eq!(help(&["eu", "ssd"]), expected);
+        let first = "for example `--expect eu=aws-gp3:100GiB`";
+        assert_eq!(help(&["-", "a:b", "eu", "us"]), first);
+        assert_eq!(help(&["-", "a:b"]), "leave out --expect");
+    }
+
+    #[test]
+    fn missing_parameter_of_named_product_has_pasteable_remedy() {
+        let parsed = |value: &str| {
+            let args = ExpectArgs {
+                expect: vec![value.to_owned()],
+                limits_file: None,
+            };
+            Promises::from_args(&args).map(|promises| promises.asked.len())
+        };
+        for (value, completed, option) in [
+            (
+                "gcp-pd-ssd",
+                "gcp-pd-ssd:size=375GiB,machine=n1-standard-8",
+                "gcp-pd-ssd:size=375GiB,machine=n1-standard-8",
+            ),
+            (
+                "ssd 375=gcp-pd-ssd:machine=n1",
+                "ssd 375=gcp-pd-ssd:machine=n1,size=375GiB,vcpus=8",
+                "'ssd 375=gcp-pd-ssd:machine=n1,size=375GiB,vcpus=8'",
+            ),
+        ] {
+            let failure = parsed(value).unwrap_err().text(false);
+            let help = format!("help: for example `--expect {option}`");
+            assert!(failure.contains(&help), "{failure}");
+            assert_eq!(parsed(completed).ok(), Some(1), "{completed}");
+        }
     }
 
     #[test]

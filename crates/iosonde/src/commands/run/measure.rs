@@ -290,14 +290,14 @@ impl Runner<'_> {
             }
             Err(failure) => {
                 let failure = failure.in_step(self.suite, step);
-                let text = failure.stored_text();
+                let (text, problem) = (failure.stored_text(), failure.stored_problem());
                 // The first failure's help is printed at the end; all of it if only one step runs.
                 if !self.is_alone {
-                    let problem = text.lines().next().unwrap_or_default();
                     self.live.line(&format!("{}: {problem}", step.name));
                 }
                 self.first_failure.get_or_insert(failure);
                 StepResult {
+                    problem: (problem != text).then_some(problem),
                     failure: Some(text),
                     beside: (step.beside.as_ref()).map(|neighbour| neighbour.options.clone()),
                     ..StepResult::without_figures(&step.workload, &step.name, repetition)
