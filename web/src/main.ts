@@ -6,6 +6,7 @@ import { histogram } from './chart/histogram';
 import { grid, Panel, showFirst } from './chart/panel';
 import { hasCurve, percentiles } from './chart/percentiles';
 import { distinctDashes } from './chart/plot';
+import { styledRows, workloadStyles, type Styles } from './chart/styles';
 import { seriesOfPart, timeline } from './chart/timeline';
 import { cleaned } from './clean';
 import type { Report, Run } from './document';
@@ -135,11 +136,12 @@ function sectionsOf(report: Report, rows: Row[]): Section[] {
   const subjects = new Set(searched.map((line) => line.subject));
   // The search of a probe has the depths of its phases too.
   const lines = [...searched, ...depthLines(rows.filter((row) => !subjects.has(row.run.subject)))];
+  const styles = workloadStyles(mainRows(rows, DRAWN), lines, rows);
   const names = numbered(report);
   return [
     summarySection(report, rows),
     pivotSection(report),
-    chartSection(report, rows, lines),
+    chartSection(report, rows, lines, styles),
     ...report.sweeps.map((sweep, index): Section => ({
       id: `sweep-${index}`,
       title: names('Sweep', sweep.subject, report.sweeps.length),
@@ -153,7 +155,7 @@ function sectionsOf(report: Report, rows: Row[]): Section[] {
       isFolded: index >= 2,
     })),
     promiseSection(report),
-    figuresSection(rows, subjectsOf(report)),
+    figuresSection(rows, subjectsOf(report), styles),
     searchSection(report),
     comparisonSection(report, rows),
     spreadSection(report),
@@ -223,8 +225,9 @@ function chartSection(
   report: Report,
   rows: Row[],
   lines: ReturnType<typeof depthLines>,
+  styles: Styles,
 ): Section | null {
-  const specs = depthSpecs(lines, report.promises, subjectsOf(report));
+  const specs = depthSpecs(lines, report.promises, subjectsOf(report), styles);
   if (rows.length === 0 && specs.length === 0) return null;
   const [shown, rest] = [specs.slice(0, 4), specs.slice(4)];
   return {
@@ -235,7 +238,7 @@ function chartSection(
         'div',
         { class: 'grid charts' },
         ...shown.map((spec) => new Panel(spec).element),
-        ...(rows.length > 0 ? [percentilePanel(rows, subjectsOf(report))] : []),
+        ...(rows.length > 0 ? [percentilePanel(rows, subjectsOf(report), styles)] : []),
         ...timePanels(report).map((panel) => panel.element),
       ),
       rest.length > 0
@@ -259,7 +262,7 @@ function foldedPanels(title: string, panels: () => Panel[]): HTMLElement {
  * Latency of the rows of one workload, of at most as many subjects as there are colours. At first,
  * it is the workload that `plot` draws: the first main one of several subjects.
  */
-function percentilePanel(all: Row[], subjects: string[]): HTMLElement {
+function percentilePanel(all: Row[], subjects: string[], styles: Styles): HTMLElement {
   const rows = all.filter(hasCurve);
   const workloads = [...groupBy(rows, (row) => row.phase)].filter(
     ([, group]) => new Set(group.map((row) => row.run.subject)).size > 1,
@@ -267,7 +270,7 @@ function percentilePanel(all: Row[], subjects: string[]): HTMLElement {
   const shared = new Map(workloads);
   const [main] = rows.filter((row) => shared.has(row.phase)).sort((a, b) => a.rank - b.rank);
   let candidates = shared.get(main?.phase ?? '') ?? rows;
-  let drawn = slotted(candidates, subjects);
+  let drawn = slotted(candidates, subjects, styles);
   const select = h(
     'select',
     { 'aria-label': 'Workload of the percentiles' },
@@ -284,7 +287,7 @@ function percentilePanel(all: Row[], subjects: string[]): HTMLElement {
   });
   select.addEventListener('change', () => {
     candidates = workloads[Number(select.value)]?.[1] ?? rows;
-    drawn = slotted(candidates, subjects);
+    drawn = slotted(candidates, subjects, styles);
     panel.update();
   });
   return panel.element;
@@ -299,12 +302,13 @@ function notDrawn(rows: Row[], drawn: Row[]): string {
 }
 
 /**
- * The main rows with their colours. If there are several subjects, each has one colour and each
- * workload one line style. Subjects with one row each differ in their style too.
+ * The main rows with their colours. Of a single subject, each workload has one style. If there are
+ * several subjects, each has one colour and each workload one line style. Subjects with one row
+ * each differ in their style too.
  */
-function slotted(rows: Row[], subjects: string[]): Row[] {
+function slotted(rows: Row[], subjects: string[], styles: Styles): Row[] {
   const drawn = mainRows(rows, DRAWN);
-  if (subjects.length < 2) return drawn.map((row, slot) => ({ ...row, slot, dash: undefined }));
+  if (subjects.length < 2) return styledRows(drawn, styles);
   const slotOf = (row: Row) => Math.max(0, subjects.indexOf(row.run.subject));
   const coloured = drawn.map((row) => ({ ...row, slot: slotOf(row) }));
   if (new Set(drawn.map((row) => row.run.subject)).size === drawn.length) {
@@ -316,14 +320,14 @@ function slotted(rows: Row[], subjects: string[]): Row[] {
   return styled;
 }
 
-function figuresSection(rows: Row[], subjects: string[]): Section | null {
+function figuresSection(rows: Row[], subjects: string[], styles: Styles): Section | null {
   if (rows.length === 0) return null;
   return {
     id: 'figures',
     title: 'Figures',
     isFolded: true,
     content: () => {
-      const drawn = new Choice(subjects);
+      const drawn = new Choice(subjects, styles);
       // Rows of one workload are adjacent: the first workload of all subjects, then the second.
       const together = [...groupBy(rows, (row) => row.workload).values()].flat();
       const first = new Set(mainRows(together, DRAWN));
@@ -338,7 +342,7 @@ function figuresSection(rows: Row[], subjects: string[]): Section | null {
         new Panel({
           id: 'histogram',
           title: 'Histogram of latency',
-          hint: 'Share of the I/Os per bucket, with eight buckets per power of two.',
+          hint: 'All bins have the same width on the axis: five per power of two.',
           draw: () => histogram(list()),
         }),
       ];

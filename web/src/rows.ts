@@ -1,6 +1,7 @@
 // Rows of the headline table and of the charts: one for each figure of each run.
 
 import { dashOf, STYLES } from './chart/plot';
+import type { Styles } from './chart/styles';
 import type { Figure, Report, Run } from './document';
 import { bytes } from './format';
 import { LARGE_BYTES } from './grid';
@@ -142,8 +143,14 @@ export function mainRows(rows: Row[], most: number): Row[] {
 export class Choice {
   private readonly rows = new Set<Row>();
 
-  /** `subjects` are those of the report. If there are several, each has one colour. */
-  constructor(private readonly subjects: string[]) {}
+  /**
+   * `subjects` are those of the report. If there are several, each has one colour, else each
+   * workload has its style.
+   */
+  constructor(
+    private readonly subjects: string[],
+    private readonly styles: Styles,
+  ) {}
 
   add(row: Row): void {
     const { subject } = row.run;
@@ -151,7 +158,11 @@ export class Choice {
       row.slot = Math.max(0, this.subjects.indexOf(subject));
       row.dash = dashOfWorkload(row, [...this.rows]);
     } else {
-      row.slot = firstFree([...this.rows].map((each) => each.slot));
+      const { slot, dash } = this.styles.get(row.phase) ?? { slot: 0, dash: 0 };
+      const alike = [...this.rows].filter((each) => each.slot === slot);
+      const dashes = Array.from({ length: STYLES }, (_, step) => (dash + step) % STYLES);
+      row.slot = slot;
+      row.dash = dashes.find((each) => alike.every((other) => other.dash !== each)) ?? dash;
     }
     this.rows.add(row);
   }

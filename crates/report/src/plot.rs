@@ -10,12 +10,17 @@ mod chart_data;
 mod chart_layout;
 mod chart_marks;
 mod chart_scales;
+mod depth_lines;
 mod depth_plot;
 mod drawing;
 mod end_labels;
+mod end_names;
 mod figure_rows;
 mod heat_plot;
+mod histogram_plot;
+mod hollow_points;
 mod latency_plot;
+mod panel_styles;
 mod plot_font;
 mod plot_input;
 mod plot_source;
@@ -26,6 +31,7 @@ mod svg_file;
 #[cfg(test)]
 pub(crate) mod tests;
 mod time_plot;
+mod workload_styles;
 mod written_plot;
 
 pub use chart_data::{ChartData, ChartKind};

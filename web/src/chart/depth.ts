@@ -8,6 +8,7 @@ import { limitLines, limitsInWords, limitsOf, near } from './limits';
 import type { Drawing, Spec } from './panel';
 import { distinctDashes, STYLES, stopsOf, type Line, type Mark } from './plot';
 import { counts, linear, logarithmic, type Scale } from './scales';
+import type { Styles } from './styles';
 
 /** One pattern on one subject. */
 export interface DepthLine {
@@ -216,16 +217,26 @@ const MEASURES: Measure[] = [
   },
 ];
 
-/** Charts of the lines; `all` are the subjects of the report, which have a colour each. */
-export function depthSpecs(lines: DepthLine[], promises: Promised[], all: string[]): Spec[] {
+/**
+ * Charts of the lines; `all` are the subjects of the report, which have a colour each. The lines of
+ * a single subject have the styles of their patterns.
+ */
+export function depthSpecs(
+  lines: DepthLine[],
+  promises: Promised[],
+  all: string[],
+  patternStyles: Styles,
+): Spec[] {
   const subjects = new Set(lines.map((line) => line.subject));
   // Of several subjects, one that alone has lines keeps its colour and its name.
   const isOne = all.length < 2 && subjects.size < 2;
   const patterns = groupBy(lines, (line) => line.pattern);
   // A subject has one colour in all charts; its patterns differ in their line styles then.
   const styleOf = (line: DepthLine, drawn: DepthLine[]) => {
+    const style = isOne ? patternStyles.get(line.pattern) : undefined;
+    if (style) return style;
     // One colour has too few styles for more lines.
-    if (isOne || (subjects.size < 2 && drawn.length > STYLES))
+    if (subjects.size < 2 && drawn.length > STYLES)
       return { slot: lines.indexOf(line), dash: undefined };
     const slot = Math.max(0, all.indexOf(line.subject));
     const shown = [...new Set(drawn.map((each) => each.pattern))];
@@ -303,8 +314,14 @@ function noteOn(lines: DepthLine[], measure: Measure): string {
         : `Points of ${subjects} are short runs of a search, not the runs of the summary.`,
     );
   }
-  if (valuesOf(lines, measure).some((value) => value.between === null))
-    notes.push('Hollow points: 95 % interval not known, or ±100 % or more.');
+  const values = valuesOf(lines, measure);
+  const doubted = values.filter((value) => value.between === null).length;
+  if (doubted > 0)
+    notes.push(
+      doubted < values.length
+        ? 'Hollow points: 95 % interval not known, or ±100 % or more.'
+        : 'No point has a 95 % interval: not known, or ±100 % or more.',
+    );
   if (measure.unit !== 'ns') notes.push(...new Set(lines.flatMap((line) => line.notes)));
   return notes.join(' ');
 }
@@ -343,6 +360,8 @@ function draw(
       return found === null ? [] : [{ depth: point.depth, ...found }];
     }),
   );
+  // Hollow points would distinguish nothing if all points were hollow.
+  const hasHollow = points.flat().some((point) => point.between !== null);
   const depths = [...new Set(points.flat().map((point) => point.depth))].sort((a, b) => a - b);
   const promised = limitsOf(
     promises,
@@ -366,7 +385,7 @@ function draw(
     points: (points[index] ?? []).map(({ depth, value, between }) => ({
       x: depth,
       y: value,
-      hollow: between === null,
+      hollow: hasHollow && between === null,
     })),
     step: false,
     filled: false,

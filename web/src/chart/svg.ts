@@ -3,7 +3,7 @@
 import type { Theme } from '../theme';
 import { horizontalAxis, LABELS_PX, leftOf, TITLE_PX, verticalAxis } from './axes';
 import { colorOf, element, FONT_PX, LINE_PX, path, round, write, type Place } from './elements';
-import { areNear, endLabels } from './labels';
+import { areNear, endLabels, linesBeneath } from './labels';
 import { dashOf, opacityOf, seriesOf, type Bars, type Cell, type Line, type Mark } from './plot';
 import type { Plot, Strip } from './plot';
 import { place } from './scales';
@@ -142,7 +142,7 @@ function marksOf(strip: Strip, at: Place, unnamed: string[]): Node[] {
     const color = 'slot' in mark ? colorOf(at.theme, mark.slot) : at.theme.text;
     switch (mark.kind) {
       case 'line':
-        return lineNodes(mark, color, at);
+        return lineNodes(mark, color, at, linesBeneath(strip, mark, at.hidden));
       case 'band':
         return mark.points.length < 2 ? [] : [bandNode(mark.points, color, mark.opacity, at)];
       case 'whiskers':
@@ -196,7 +196,12 @@ function titled(words: string): SVGElement {
   return made;
 }
 
-function lineNodes(line: Line, color: string, at: Place): Node[] {
+/**
+ * A line on top of `beneath` others that it coincides with is thinner, so that all of them are
+ * visible.
+ */
+function lineNodes(line: Line, color: string, at: Place, beneath: number): Node[] {
+  const thinner = 1 + beneath;
   let d = '';
   let isDown = false;
   let before = 0;
@@ -224,7 +229,7 @@ function lineNodes(line: Line, color: string, at: Place): Node[] {
     path(d, {
       class: 'line',
       stroke: color,
-      'stroke-width': 2,
+      'stroke-width': round(2 / thinner),
       'stroke-dasharray': dashOf(line.slot, line.dash),
       'stroke-linejoin': 'round',
     }),
@@ -236,7 +241,7 @@ function lineNodes(line: Line, color: string, at: Place): Node[] {
           element('circle', {
             cx: round(at.x(x)),
             cy: round(at.y(y)),
-            r: 3.5,
+            r: round(3.5 / Math.sqrt(thinner)),
             fill: hollow ? at.theme.background : color,
             stroke: color,
             'stroke-width': 1.5,

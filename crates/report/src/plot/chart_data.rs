@@ -176,7 +176,7 @@ pub(super) struct PlotPoint {
     /// The value. `None` interrupts the line.
     pub(super) y: Option<f64>,
     /// Whether the dot is hollow: the target fell behind the offered rate, or the rate has no
-    /// usable interval.
+    /// usable interval, unlike other rates of the chart.
     pub(super) hollow: bool,
 }
 

@@ -5,9 +5,10 @@
 use super::chart_axes::{draw_horizontal_axis, draw_vertical_axis, vertical_room};
 use super::chart_canvas::{ChartCanvas, LABEL_SIZE, NAME_GAP, NAME_STEP, PlotArea};
 use super::chart_data::{ChartData, ChartPanel, SeriesShape};
-use super::chart_marks::{draw_cells, draw_end_names, draw_limits, draw_moments, draw_series};
+use super::chart_marks::{draw_cells, draw_limits, draw_moments, draw_series};
 use super::drawing::{ChartDrawing, DASHES, Palette, Shape, TextAnchor};
-use super::end_labels::{are_near_lines, end_labels};
+use super::end_labels::{are_near_lines, end_labels, lines_beneath};
+use super::end_names::draw_end_names;
 use super::plot_font::PlotFont;
 use iosonde_result::words;
 
@@ -131,8 +132,9 @@ fn draw_panel(
     draw_vertical_axis(canvas, &panel.y, area);
     draw_horizontal_axis(canvas, &data.x, area, is_last);
     draw_cells(canvas, panel, area, &data.x);
-    for series in &panel.series {
-        draw_series(canvas, series, (&data.x, &panel.y), area);
+    for (index, series) in panel.series.iter().enumerate() {
+        let beneath = lines_beneath(panel, index);
+        draw_series(canvas, series, (&data.x, &panel.y), area, beneath);
     }
     draw_limits(canvas, panel, area, unnamed);
     if let Some(room) = name_room {

@@ -1,18 +1,15 @@
-//! Marks of a panel: lines with their intervals, names at the ends of lines, limits, and cells.
+//! Marks of a panel: lines with their intervals, limits, and cells.
 
-use super::chart_canvas::{ChartCanvas, LABEL_SIZE, NAME_GAP, NAME_STEP, PlotArea};
+use super::chart_canvas::{ChartCanvas, LABEL_SIZE, NAME_STEP, PlotArea};
 use super::chart_data::{ChartAxis, ChartData, ChartLimit, ChartPanel, ChartSeries};
 use super::chart_data::{PlotPoint, SeriesShape};
 use super::drawing::{DASHES, Rgb, Shape, TextAnchor};
-use super::end_labels::{end_labels, spread};
 
 const LINE_WIDTH: f64 = 2.2;
 const DOT_RADIUS: f64 = 3.2;
 /// Opacity of confidence bands, and of the areas below steps.
 const BAND_OPACITY: f64 = 0.18;
 const AREA_OPACITY: f64 = 0.12;
-/// Width of the slanted part of the line from a curve to its name.
-const LEADER_SLANT_PX: f64 = 60.0;
 /// Dashes of a limit, and the distance of its name from the left edge and from the line.
 const LIMIT_DASH: &[f64] = &[6.0, 3.0];
 const LIMIT_NAME_GAP: f64 = 5.0;
@@ -48,13 +45,16 @@ pub(super) fn draw_moments(canvas: &mut ChartCanvas, data: &ChartData, area: Plo
     }
 }
 
-/// Draws a line with its band and dots. `axes` are the horizontal and the vertical one.
+/// Draws a line with its band and dots. `axes` are the horizontal and the vertical one. A line on
+/// top of `beneath` others that it coincides with is thinner, so that all of them are visible.
 pub(super) fn draw_series(
     canvas: &mut ChartCanvas,
     series: &ChartSeries,
     axes: (&ChartAxis, &ChartAxis),
     area: PlotArea,
+    beneath: usize,
 ) {
+    let thinner = 1.0 + beneath as f64;
     let color = canvas.palette.series[series.slot % DASHES.len()];
     draw_band(canvas, series, color, axes, area);
     let is_step = matches!(series.shape, SeriesShape::Step | SeriesShape::Area);
@@ -72,7 +72,7 @@ pub(super) fn draw_series(
             canvas.shapes.push(Shape::Line {
                 points,
                 color,
-                width: LINE_WIDTH,
+                width: LINE_WIDTH / thinner,
                 dash: DASHES[series.dash % DASHES.len()],
             });
         }
@@ -84,7 +84,7 @@ pub(super) fn draw_series(
         if let Some(value) = point.y {
             canvas.shapes.push(Shape::Circle {
                 center: (area.x(axes.0, point.x), area.y(axes.1, value)),
-                radius: DOT_RADIUS,
+                radius: DOT_RADIUS / thinner.sqrt(),
                 fill: if point.hollow {
                     canvas.palette.background
                 } else {
@@ -172,44 +172,6 @@ fn line_points(
     points
 }
 
-/// Draws the names of the lines at the right, moved apart where they would overlap. A dotted line
-/// leads from the end of a line to its name. Lines that coincide have one label.
-pub(super) fn draw_end_names(
-    canvas: &mut ChartCanvas,
-    panel: &ChartPanel,
-    x_axis: &ChartAxis,
-    area: PlotArea,
-    room: f64,
-) {
-    let ends = end_labels(panel).into_iter().map(|label| {
-        let (x, value) = label.end;
-        let end = (area.x(x_axis, x), area.y(&panel.y, value));
-        (label, end)
-    });
-    let mut ends: Vec<_> = ends.collect();
-    ends.sort_by(|a, b| a.1.1.total_cmp(&b.1.1));
-    let heights: Vec<f64> = ends.iter().map(|(_, end)| end.1).collect();
-    let heights = spread(&heights, area.top, area.bottom);
-    for ((label, end), y) in ends.into_iter().zip(heights) {
-        let color = canvas.palette.series[label.slot % DASHES.len()];
-        canvas.shapes.push(Shape::Line {
-            points: leader_points(end, (area.right + NAME_GAP - 6.0, y), area.right),
-            color,
-            width: 0.8,
-            dash: &[1.0, 3.0],
-        });
-        let style = (LABEL_SIZE, color, TextAnchor::Start);
-        canvas.text((area.right + NAME_GAP, y + 4.5), &label.text, room, style);
-    }
-}
-
-/// Points between the end of a line and its name. Far from the name they stay at the height of the
-/// end, because a slanted line across the chart would look like data.
-fn leader_points(end: (f64, f64), name: (f64, f64), right: f64) -> Vec<(f64, f64)> {
-    let bend = (end.0.max(right - LEADER_SLANT_PX), end.1);
-    vec![end, bend, name]
-}
-
 /// Draws a dashed line at each limit. Its name stands above the line, or below it where the name
 /// above would leave the panel or cover another name. Adds names without room to `unnamed`, and
 /// does not draw the names in it.
@@ -284,19 +246,5 @@ pub(super) fn draw_cells(
         );
         let style = (size, color, TextAnchor::Middle);
         canvas.text((middle.0, middle.1 + size * 0.36), &cell.text, room, style);
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    fn leader_of_a_short_curve_is_level_across_the_chart() {
-        let name = (516.0, 80.0);
-        let level = leader_points((100.0, 20.0), name, 500.0);
-        assert_eq!(level, [(100.0, 20.0), (440.0, 20.0), name]);
-        let direct = leader_points((490.0, 20.0), name, 500.0);
-        assert_eq!(direct, [(490.0, 20.0), (490.0, 20.0), name]);
     }
 }

@@ -1,8 +1,8 @@
-//! Labels at the ends of lines. Lines that coincide share a label.
+//! Labels at the ends of lines.
 //!
-//! [`spread`] and the limit of [`are_near_lines`] in heights of a line are those of
-//! `web/src/chart/labels.ts`. The page differs in three points: its lines are 15 pixels high, its
-//! labels may reach 4 pixels below the chart, and lines that coincide have a label each.
+//! [`spread`], the limit of [`are_near_lines`] in heights of a line and [`lines_beneath`] are those
+//! of `web/src/chart/labels.ts`. The page differs in two points: its lines are 15 pixels high, and
+//! its labels may reach 4 pixels below the chart.
 
 use super::chart_canvas::NAME_STEP;
 use super::chart_data::{ChartAxis, ChartPanel, ChartSeries, PlotPoint};
@@ -13,39 +13,39 @@ const LABEL_SHIFT_MAX: f64 = 1.5 * NAME_STEP + 0.5;
 /// Lines coincide if their points are nearer than this share of the vertical axis.
 const COINCIDENCE_SHARE: f64 = 0.004;
 
-/// Label of a line, or of lines that coincide.
+/// Label of a line.
 #[derive(Debug, Clone, PartialEq)]
 pub(super) struct EndLabel {
     pub(super) text: String,
-    /// Colour of the line on top, which is drawn last.
+    /// Colour of the line.
     pub(super) slot: usize,
     /// Last point of the line, in the units of the axes.
     pub(super) end: (f64, f64),
 }
 
-/// Returns the labels of all lines that have points.
+/// Returns the labels of all lines that have points. Lines that coincide have a label each, because
+/// the colour of a label says which line it belongs to.
 pub(super) fn end_labels(panel: &ChartPanel) -> Vec<EndLabel> {
-    let mut groups: Vec<Vec<&ChartSeries>> = Vec::new();
-    for series in &panel.series {
-        if last_point(series).is_none() {
-            continue;
-        }
-        let mut known = groups.iter_mut();
-        match known.find(|group| group.iter().all(|other| coincide(other, series, &panel.y))) {
-            Some(group) => group.push(series),
-            None => groups.push(vec![series]),
-        }
-    }
-    let labels = groups.iter().filter_map(|group| {
-        let top = group.last()?;
-        let names: Vec<&str> = group.iter().map(|series| series.name.as_str()).collect();
+    let labels = panel.series.iter().filter_map(|series| {
         Some(EndLabel {
-            text: joined_names(&names),
-            slot: top.slot,
-            end: last_point(top)?,
+            text: series.name.clone(),
+            slot: series.slot,
+            end: last_point(series)?,
         })
     });
     labels.collect()
+}
+
+/// Number of lines that the line with an index would hide, or that would hide it: it is drawn on
+/// top of them, and thinner by that number.
+pub(super) fn lines_beneath(panel: &ChartPanel, index: usize) -> usize {
+    let (before, others) = panel.series.split_at(index);
+    let Some(series) = others.first() else {
+        return 0;
+    };
+    let same = before.iter();
+    same.filter(|other| coincide(other, series, &panel.y))
+        .count()
 }
 
 /// Whether each label has room near the end of its line in a panel of this height.
@@ -132,29 +132,6 @@ fn coincide(one: &ChartSeries, other: &ChartSeries, y: &ChartAxis) -> bool {
     is_same_end && (hides(one, other) || hides(other, one))
 }
 
-/// Joins names, and writes the words that all start with once: `sequential read, write`.
-fn joined_names(names: &[&str]) -> String {
-    let Some((first, others)) = names.split_first() else {
-        return String::new();
-    };
-    let words: Vec<&str> = first.split(' ').collect();
-    let shared = |name: &&str| {
-        let pairs = name.split(' ').zip(&words);
-        let same = pairs.take_while(|(word, wanted)| word == *wanted);
-        // Each name keeps a word of its own.
-        let own = name.split(' ').count().min(words.len());
-        same.count().min(own - 1)
-    };
-    let count = others.iter().map(shared).min().unwrap_or_default();
-    let mut all = (*first).to_owned();
-    for name in others {
-        let own: Vec<&str> = name.split(' ').skip(count).collect();
-        all.push_str(", ");
-        all.push_str(&own.join(" "));
-    }
-    all
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -186,25 +163,27 @@ mod tests {
     }
 
     #[test]
-    fn coinciding_lines_share_a_label() {
-        let labels = end_labels(&panel(vec![
-            series("sequential read", 2, &[100.0, 900.0]),
-            series("random read", 3, &[100.0, 500.0]),
-            series("sequential write", 4, &[101.0, 901.0]),
-        ]));
-        let texts: Vec<&str> = labels.iter().map(|label| label.text.as_str()).collect();
-        assert_eq!(texts, ["sequential read, write", "random read"]);
-        assert_eq!(labels[0].slot, 4);
-        assert_eq!(labels[0].end, (1.0, 901.0));
+    fn coinciding_lines_have_labels_in_their_colours() {
+        let panel = panel(vec![
+            series("p99", 2, &[100.0, 900.0]),
+            series("p50", 0, &[100.0, 500.0]),
+            series("p99.9", 3, &[101.0, 901.0]),
+        ]);
+        let labels = end_labels(&panel);
+        let labels = labels.iter().map(|label| (label.text.as_str(), label.slot));
+        let labels: Vec<(&str, usize)> = labels.collect();
+        assert_eq!(labels, [("p99", 2), ("p50", 0), ("p99.9", 3)]);
+        let beneath = [0, 1, 2].map(|index| lines_beneath(&panel, index));
+        assert_eq!(beneath, [0, 0, 1]);
     }
 
     #[test]
-    fn lines_that_only_meet_at_the_end_have_labels_of_their_own() {
-        let labels = end_labels(&panel(vec![
+    fn line_that_meets_another_at_the_end_is_not_on_top() {
+        let panel = panel(vec![
             series("p99", 0, &[100.0, 900.0]),
             series("p99.9", 1, &[500.0, 900.0]),
-        ]));
-        assert_eq!(labels.len(), 2);
+        ]);
+        assert_eq!(lines_beneath(&panel, 1), 0);
     }
 
     #[test]
@@ -233,12 +212,5 @@ mod tests {
         // The upper edge leaves no room above the lines.
         assert!(!is_near(&[1200.0; 4]));
         assert!(is_near(&[100.0, 300.0, 500.0, 700.0, 900.0]));
-    }
-
-    #[test]
-    fn joined_names_keep_a_word_each() {
-        assert_eq!(joined_names(&["p99.9", "longest"]), "p99.9, longest");
-        assert_eq!(joined_names(&["a read", "a read"]), "a read, read");
-        assert_eq!(joined_names(&["a b c", "a b d", "a e"]), "a b c, b d, e");
     }
 }

@@ -1,13 +1,13 @@
-//! Latency by percentile, latency over the offered rate, and histograms of latency.
+//! Latency by percentile, and latency over the offered rate.
 
 use super::chart_data::{ChartLimit, ChartPanel, ChartSeries, PlotPoint, SeriesShape, TimeMoments};
 use super::chart_scales::{linear_axis, log_axis, nines_axis};
 use super::depth_plot::tail_over_depth;
 use super::figure_rows::{DrawnRows, chart_names, chart_title, figure_rows};
+use super::panel_styles::series_styles;
 use super::plot_input::{ChartParts, PlotInput};
-use super::series_style::SERIES_MAX;
-use super::series_style::{SeriesKey, SeriesStyle, series_styles};
-use crate::html::curve::{bucket_range, curve_tails};
+use super::series_style::{SERIES_MAX, SeriesKey, SeriesStyle};
+use crate::html::curve::curve_tails;
 use crate::html::document::{LoadPoint, PageLatency, PageLoad, PageUnit, RateState};
 use crate::load::objective_limits::{ObjectiveLimit, ScaleSide, scale_with_objectives};
 use crate::unique;
@@ -49,7 +49,7 @@ fn by_percentile(input: &PlotInput) -> Option<ChartParts> {
     let curves: Vec<Vec<(f64, f64)>> = curves.collect();
     let rarities: Vec<f64> = curves.iter().flatten().map(|(rarity, _)| *rarity).collect();
     let latencies: Vec<f64> = curves.iter().flatten().map(|(_, ns)| *ns).collect();
-    let styles = series_styles(&input.all_subjects(), drawn.keys());
+    let styles = series_styles(input, drawn.keys());
     let series = chart_names(&drawn.rows).into_iter().zip(curves).zip(styles);
     let series = series.map(|((name, curve), style)| {
         let points = curve.into_iter();
@@ -108,7 +108,7 @@ fn tails_over_offered_rate(input: &PlotInput) -> Option<ChartParts> {
     let parts = || subjects.iter().zip(&workloads);
     let keys = parts().map(|(subject, workload)| (subject.as_str(), workload.as_str()));
     let keys: Vec<SeriesKey<'_>> = keys.collect();
-    let styles = series_styles(&input.all_subjects(), keys);
+    let styles = series_styles(input, keys);
     let names = parts().map(|(subject, workload)| format!("{subject}{workload}"));
     let series = names.zip(styles).zip(lines);
     let series =
@@ -248,50 +248,6 @@ fn over_offered_rate(input: &PlotInput) -> Option<ChartParts> {
         note,
         vec![subject],
     ))
-}
-
-/// Share of the I/Os in each bucket of latency.
-pub(super) fn histogram_plot(input: &PlotInput) -> Option<ChartParts> {
-    let mut rows = figure_rows(&input.report, &input.subjects);
-    rows.retain(|row| row.figure.latency.count > 0 && !row.figure.latency.buckets.is_empty());
-    let drawn = DrawnRows::choose(rows);
-    let used = drawn.rows.iter();
-    let used = used.flat_map(|row| &row.figure.latency.buckets);
-    let used: Vec<usize> = used.map(|(index, _)| *index).collect();
-    // One bucket more on either side, where all lines are zero.
-    let first = used.iter().min()?.saturating_sub(1);
-    let last = used.iter().max()? + 1;
-    let start = |index: usize| (bucket_range(index).0 as f64).max(1.0);
-    let styles = series_styles(&input.all_subjects(), drawn.keys());
-    let series = chart_names(&drawn.rows)
-        .into_iter()
-        .zip(&drawn.rows)
-        .zip(styles);
-    let series: Vec<ChartSeries> = series
-        .map(|((name, row), style)| {
-            let latency = &row.figure.latency;
-            let points = (first..=last).map(|index| {
-                let mut buckets = latency.buckets.iter();
-                let count = buckets.find(|(bucket, _)| *bucket == index);
-                let count = count.map_or(0, |(_, count)| *count);
-                let share = 100.0 * count as f64 / latency.count as f64;
-                PlotPoint::new(start(index), Some(share))
-            });
-            style.series(name, SeriesShape::Area, points.collect())
-        })
-        .collect();
-    let shares = series.iter().flat_map(|series| &series.points);
-    let most = shares.filter_map(|point| point.y).fold(0.0, f64::max);
-    let ends = [start(first), bucket_range(last).1 as f64];
-    let y = linear_axis("share of I/Os", PageUnit::Percent, most);
-    Some(ChartParts {
-        moments: TimeMoments::default(),
-        title: chart_title("Histogram of latency", &drawn.rows),
-        x: log_axis("latency", PageUnit::Ns, &ends),
-        panels: vec![ChartPanel::of_series(y, series)],
-        notes: drawn.note().into_iter().collect(),
-        subjects: drawn.subjects(),
-    })
 }
 
 #[cfg(test)]

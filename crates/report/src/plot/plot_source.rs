@@ -3,7 +3,7 @@
 use super::chart_data::{ChartData, ChartKind};
 use super::plot_input::PlotInput;
 use super::shared_timeline::shared_timeline;
-use super::{depth_plot, heat_plot, latency_plot, time_plot, written_plot};
+use super::{depth_plot, heat_plot, histogram_plot, latency_plot, time_plot, written_plot};
 use crate::html::HtmlReportBuilder;
 use crate::html::subject_names::{remove_repetitions, run_subjects};
 
@@ -36,7 +36,7 @@ impl PlotSource {
             ChartKind::Timeline => {
                 shared_timeline(input).or_else(|| time_plot::timeline_plot(input))
             }
-            ChartKind::Histogram => latency_plot::histogram_plot(input),
+            ChartKind::Histogram => histogram_plot::histogram_plot(input),
             ChartKind::Heatmap => heat_plot::heat_plot(input),
             ChartKind::Written => written_plot::written_plot(input),
         }?;

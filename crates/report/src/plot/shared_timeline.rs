@@ -2,9 +2,9 @@
 
 use super::chart_data::{ChartPanel, ChartSeries, SeriesShape, TimeMoments};
 use super::chart_scales::seconds_axis;
+use super::panel_styles::series_styles;
 use super::plot_input::{ChartParts, PlotInput};
-use super::series_style::SERIES_MAX;
-use super::series_style::{SeriesStyle, series_styles};
+use super::series_style::{SERIES_MAX, SeriesStyle};
 use super::time_plot::{
     TimedRun, run_moments, timed_runs, timeline_title, track_axis, track_points,
 };
@@ -25,7 +25,7 @@ pub(super) fn shared_timeline(input: &PlotInput) -> Option<ChartParts> {
     }
     shared.truncate(SERIES_MAX);
     let keys = shared.iter().map(|timed| (timed.subject.as_str(), ""));
-    let styles = series_styles(&input.all_subjects(), keys.collect());
+    let styles = series_styles(input, keys.collect());
     let panels = wanted_tracks(first).into_iter();
     let panels = panels.map(|track| panel(&shared, &styles, track));
     let panels: Vec<ChartPanel> = panels.collect();

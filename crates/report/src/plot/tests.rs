@@ -489,11 +489,16 @@ fn deeper_workload_of_a_pattern_is_drawn_first() {
 }
 
 #[test]
-fn lines_that_coincide_share_the_label_at_their_end() {
+fn lines_that_coincide_are_both_visible_and_named() {
     let mut chart = known_chart();
     let points = chart.panels[0].series[0].points.clone();
     chart.panels[0].series[1].points = points;
     let document = chart_svg(&chart, &STYLE);
-    assert!(document.contains(">read, write<"), "{document}");
-    assert!(!document.contains(">write<"), "{document}");
+    for name in [">read<", ">write<"] {
+        assert!(document.contains(name), "{name}: {document}");
+    }
+    for width in ["2.2", "1.1"] {
+        let line = format!("stroke-width=\"{width}\"");
+        assert_eq!(document.matches(&line).count(), 1, "{line}: {document}");
+    }
 }

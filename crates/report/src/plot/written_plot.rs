@@ -3,9 +3,9 @@
 use super::chart_data::{ChartAxis, ChartPanel, PlotPoint, SeriesShape, TimeMoments};
 use super::chart_scales::linear_axis;
 use super::figure_rows::{is_flushed, total_depth};
+use super::panel_styles::series_styles;
 use super::plot_input::{ChartParts, PlotInput, SEPARATOR};
-use super::series_style::SERIES_MAX;
-use super::series_style::{SeriesKey, series_styles};
+use super::series_style::{SERIES_MAX, SeriesKey};
 use super::time_plot::{own_series, whole_slices};
 use crate::axis_numbers::without_end_zeros;
 use crate::html::document::{PageRun, PageSeries, PageUnit};
@@ -51,7 +51,7 @@ pub(super) fn written_plot(input: &PlotInput) -> Option<ChartParts> {
         .iter()
         .map(|line| (line.subject.as_str(), line.run.as_str()))
         .collect();
-    let styles = series_styles(&input.all_subjects(), keys);
+    let styles = series_styles(input, keys);
     let names = lines.iter().map(|line| match (shared, is_several) {
         (Some(_), _) => line.subject.clone(),
         (None, true) => format!("{}: {}", line.subject, line.run),
