@@ -20,6 +20,8 @@ mod lifecycle_args;
 mod limits_args;
 mod load_args;
 mod merge_args;
+#[cfg(test)]
+mod option_help;
 mod output_file;
 mod outside_args;
 mod plot_args;

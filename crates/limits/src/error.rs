@@ -1,5 +1,7 @@
 //! Errors of queries and of limits files, and the remedies of the former.
 
+use super::parameter_examples::example_value;
+
 /// Why a query has no answer.
 #[derive(Debug, Clone, PartialEq, thiserror::Error)]
 #[non_exhaustive]
@@ -153,7 +155,10 @@ impl LimitsError {
                     "add the machine type, e.g. machine=n1-standard-8, or its family and vcpus"
                         .to_owned()
                 }
-                parameter => format!("add {parameter}="),
+                parameter => match example_value(parameter) {
+                    Some(value) => format!("add {parameter}, e.g. {parameter}={value}"),
+                    None => format!("add {parameter}="),
+                },
             },
             LimitsError::OutOfRange { offered, .. } => format!("available: {offered}"),
             LimitsError::NotChosen { .. } => "omit this option".to_owned(),

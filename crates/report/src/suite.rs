@@ -15,7 +15,7 @@ pub use suite_plan::{builtin_suite_list, planned_runs_text};
 
 use super::csv::csv_line;
 use super::figures::known_figure;
-use super::hanging_lines::result_line;
+use super::hanging_lines::{HangingLines, result_line};
 use super::intervals;
 use super::json_document::json_document;
 use super::load::{markdown_of_step, rates_of_step};
@@ -32,6 +32,7 @@ use comfy_table::Table;
 use iosonde_result::compare::Measure;
 use iosonde_result::device_class::memory_caution;
 use iosonde_study::load::LoadResult;
+use iosonde_study::words::counted;
 use iosonde_suite::{
     ExpectationVerdict, FigureUnit, StepResult, StudyFigure, StudyFigureKind, SuiteResult,
 };
@@ -87,16 +88,56 @@ pub(crate) fn cautions(result: &SuiteResult) -> Vec<String> {
     cautions.map(|device| memory_caution(device)).collect()
 }
 
-/// Returns the text of [`table`] and a last line that names the stored result by its id, with the
-/// next command. `store_options` are those of the history.
+/// Returns the text of [`table`] and its [`last_lines`].
 #[must_use]
 pub fn table_with_id(
     result: &SuiteResult,
     (id, store_options): (Option<&str>, &str),
     style: TextStyle,
 ) -> String {
-    let line = result_line(id, store_options);
-    format!("{}\n{line}\n", table(result, style))
+    let last = last_lines(result, id, store_options);
+    format!("{}\n{last}", table(result, style))
+}
+
+/// Returns the text of [`table`] and the counts of its verdicts, for a result that is stored later.
+#[must_use]
+pub fn table_with_verdicts(result: &SuiteResult, style: TextStyle) -> String {
+    let mut text = table(result, style);
+    let counts = verdict_lines(&summary(result));
+    if !counts.is_empty() {
+        text.push('\n');
+        text.push_str(&counts);
+    }
+    text
+}
+
+/// Returns the counts of the verdicts, which may have left the screen, and the stored result by its
+/// id with the next command. `store_options` are those of the history.
+#[must_use]
+pub fn last_lines(result: &SuiteResult, id: Option<&str>, store_options: &str) -> String {
+    let counts = verdict_lines(&summary(result));
+    format!("{counts}{}\n", result_line(id, store_options))
+}
+
+/// Returns the counts of the verdicts on several targets. Empty for a single target, whose
+/// [`last_lines`] have them, and without expectations.
+#[must_use]
+pub fn verdicts_of_targets(results: &[SuiteResult]) -> String {
+    let counts = verdict_counts(results);
+    if results.len() < 2 || counts.is_empty() {
+        return String::new();
+    }
+    let targets = counted(results.len(), "target");
+    format!("\n{}", verdict_lines(&format!("{targets}: {counts}")))
+}
+
+/// The line `verdicts   3 met, 1 missed`, wrapped. Empty without counts.
+fn verdict_lines(counts: &str) -> String {
+    if counts.is_empty() {
+        return String::new();
+    }
+    let lines = HangingLines::new("verdicts", counts, usize::MAX).lines;
+    lines.join("\n") + "\n"
 }
 
 /// The verdicts with their evidence: `✓ met     wal IOPS: ...`. ASCII has the words alone.
@@ -144,19 +185,18 @@ fn verdict_role(verdict: ExpectationVerdict) -> TextRole {
 
 /// `3 met, 1 missed`.
 pub fn summary(result: &SuiteResult) -> String {
+    verdict_counts(std::slice::from_ref(result))
+}
+
+fn verdict_counts(results: &[SuiteResult]) -> String {
     let all = [
         ExpectationVerdict::Met,
         ExpectationVerdict::Missed,
         ExpectationVerdict::Undecided,
         ExpectationVerdict::NotMeasured,
     ];
-    let count = |verdict| {
-        result
-            .judged
-            .iter()
-            .filter(|judged| judged.verdict == verdict)
-            .count()
-    };
+    let judged = || results.iter().flat_map(|result| &result.judged);
+    let count = |verdict| judged().filter(|judged| judged.verdict == verdict).count();
     let given = all.into_iter().filter(|verdict| count(*verdict) > 0);
     let counts: Vec<String> = given
         .map(|verdict| format!("{} {}", count(verdict), verdict.words()))

@@ -61,6 +61,7 @@ impl BesideFigure {
     }
 
     /// `3.4 ±0.3 times`, with the wider half of the interval, before which `plus_minus` stands.
+    /// `~3.4 times` if the interval is not known.
     pub fn times(&self, plus_minus: &str) -> String {
         let half = self.interval.map(|(low, high)| {
             let wider = (high - self.ratio).max(self.ratio - low);
@@ -72,7 +73,10 @@ impl BesideFigure {
                 let half = half.max(HALF_MIN);
                 format!("{:.digits$} {plus_minus}{half:.digits$} times", self.ratio)
             }
-            _ => format!("{:.1} times, interval unknown", self.ratio),
+            _ => {
+                let decimals = words::decimals_of_three_digits(self.ratio).saturating_sub(1);
+                format!("~{:.decimals$} times", self.ratio)
+            }
         }
     }
 }
@@ -81,6 +85,7 @@ impl BesideFigure {
 mod tests {
     use super::*;
 
+    /// A ratio without an interval has the mark and the digits of other figures.
     #[test]
     fn ratio_is_shown_with_its_interval() {
         let mut figure = BesideFigure {
@@ -102,9 +107,13 @@ mod tests {
         assert_eq!(figure.times("±"), "3.4 ±0.3 times");
         figure.interval = Some((3.406, 3.407));
         assert_eq!(figure.times("±"), "3.41 ±0.01 times");
-        figure.interval = None;
-        assert_eq!(figure.times("±"), "3.4 times, interval unknown");
-        figure.interval = Some((0.0, 100.0));
-        assert_eq!(figure.times("±"), "3.4 times, interval unknown");
+        for unknown in [None, Some((0.0, 100.0))] {
+            figure.interval = unknown;
+            assert_eq!(figure.times("±"), "~3.4 times");
+        }
+        for (ratio, shown) in [(0.523, "~0.52 times"), (12.34, "~12 times")] {
+            figure.ratio = ratio;
+            assert_eq!(figure.times("±"), shown);
+        }
     }
 }

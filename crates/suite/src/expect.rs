@@ -3,6 +3,7 @@
 
 use super::names::{FigureName, FigureQuantity, FigureUnit};
 use iosonde_job::value::{Bytes, TimeUnit, bytes, time_ns};
+use iosonde_limits::{Limits, LimitsError, Query};
 use std::ops::Range;
 
 /// One parsed expectation.
@@ -63,7 +64,7 @@ pub struct ExpectationError {
 }
 
 const FORMS: &str = "use e.g. `randread.iops >= 50k`, `p99 <= 2ms`, `iops >= 90% of \
-                     limits:gcp-pd-ssd:375GiB` or `not slower than label:build=main by 5%`";
+                     limits:aws-gp3:375GiB` or `not slower than label:build=main by 5%`";
 const NOT_SLOWER: &str = "not slower than";
 
 impl Expectation {
@@ -116,6 +117,33 @@ impl Expectation {
             figure,
             claim,
         })
+    }
+}
+
+impl Expectation {
+    /// Returns the remedy for a promise without an answer: the expectation with examples of the
+    /// parameters that its product lacks. `query` is that of the product, also with a size that the
+    /// volume gives.
+    pub(crate) fn remedy(&self, limits: &Limits, query: &Query, error: &LimitsError) -> String {
+        match self.with_examples(limits, query, error) {
+            Some(completed) => format!("for example `{completed}`"),
+            None => error.remedy(),
+        }
+    }
+
+    /// The text with examples of the parameters that its product lacks. `None`: it lacks none, or
+    /// has no answer with them.
+    fn with_examples(&self, limits: &Limits, query: &Query, error: &LimitsError) -> Option<String> {
+        let LimitsError::Missing { parameter, .. } = error else {
+            return None;
+        };
+        let Claim::Promised { product, .. } = &self.claim else {
+            return None;
+        };
+        // The product ends the text.
+        let before = self.text.trim_end().strip_suffix(product.as_str())?;
+        let completed = limits.completed_product(product, query, parameter)?;
+        Some(format!("{before}{completed}"))
     }
 }
 

@@ -211,6 +211,15 @@ impl FigureName {
         }
     }
 
+    /// Returns the name of the same figure of one part: `log.sync.p99` for the part `log` and the
+    /// subject `sync`.
+    pub fn of_part(&self, part: &str, subject: Option<Subject>) -> String {
+        let subject = subject.map_or(String::new(), |subject| format!("{}.", subject.name()));
+        let known = NAMES.iter().find(|(_, asked)| *asked == self.asked);
+        let measure = known.map_or("", |(name, _)| *name);
+        format!("{part}.{subject}{measure}")
+    }
+
     /// The named parts and subject; `None` if no part has the name, workload or pattern.
     pub fn pick<'a, P: NamedPart>(&self, parts: &'a [P]) -> Option<(Vec<&'a P>, Option<Subject>)> {
         if self.of.is_empty() {
@@ -310,6 +319,20 @@ mod tests {
                 .contains("`iops`")
         );
         assert!(FigureName::parse("a.").is_err() && FigureName::parse("").is_err());
+    }
+
+    #[test]
+    fn figure_name_of_a_part_is_parsed() {
+        for (text, subject, of_part) in [
+            ("bandwidth", None, "log.bw"),
+            ("sync.p99_9", Some(Subject::Sync), "log.sync.p99.9"),
+            ("slo_rate", None, "log.rate"),
+        ] {
+            let figure = FigureName::parse(text).unwrap();
+            let name = figure.of_part("log", subject);
+            assert_eq!(name, of_part);
+            assert_eq!(FigureName::parse(&name).unwrap().asked, figure.asked);
+        }
     }
 
     #[test]

@@ -211,6 +211,14 @@ impl SuiteExpectation {
         })
     }
 
+    /// Returns the remedy for an error of [`SuiteExpectation::of_volume`].
+    pub fn remedy(&self, limits: &Limits, error: &LimitsError) -> String {
+        match &self.promise {
+            Some(PromiseSource::BySize(query)) => self.expectation.remedy(limits, query, error),
+            _ => error.remedy(),
+        }
+    }
+
     /// The parts and the subject of the expectation.
     pub fn parts<'a>(&self, all: &'a [PartSpec]) -> (Vec<&'a PartSpec>, Option<Subject>) {
         let own = |part: &&PartSpec| {

@@ -165,7 +165,7 @@ export function comparison(match: Match, measure: Measure, places: Map<string, n
       const isKnown = !ratios.some((text) => text.startsWith('~'));
       return {
         caption: `${match.workload}: ${title}`,
-        head: ['run', title, `beside the first${isKnown ? '' : ' (~: interval not known)'}`],
+        head: ['run', title, `times the first${isKnown ? '' : ' (~: interval not known)'}`],
         rows: shown.map(({ row, rate }, index) => [
           row.name,
           withError(rate, unit),
@@ -177,20 +177,21 @@ export function comparison(match: Match, measure: Measure, places: Map<string, n
 }
 
 /**
- * A rate divided by the first one, with the digits of crates/report/src/known_digits.rs: to the
- * second digit of half its interval, or two digits after `~` if the interval is not known.
+ * A rate divided by the first one, in the form of crates/report/src/known_digits.rs: `0.500 ±0.008`
+ * ends at the second digit of half its interval, and `~2.5` has no known interval. Unlike a rate, a
+ * ratio has no smaller unit, so it has as many decimals as its digits need.
  */
 function ratio(rate: Rate, first: Rate): string {
-  if (rate === first) return '1 ×';
+  if (rate === first) return '1';
   const share = rate.mean / first.mean;
   const errors = [rate.error ?? Infinity, first.error ?? Infinity] as const;
   const half = share * Math.hypot(errors[0] / rate.mean, errors[1] / first.mean);
-  if (half >= share) return `~${rounded(share, secondPlace(share))} ×`;
+  if (half >= share) return `~${rounded(share, secondPlace(share))}`;
   // At most three digits. The printed interval contains the measured one.
   const place = Math.max(secondPlace(share) - 1, half > 0 ? secondPlace(half) : -Infinity);
   const text = rounded(share, place);
   const width = (half + Math.abs(share - Number(text))) / 10 ** place;
-  return `${text} ± ${rounded(Math.max(1, Math.ceil(width - 1e-6)) * 10 ** place, place)} ×`;
+  return `${text} ±${rounded(Math.max(1, Math.ceil(width - 1e-6)) * 10 ** place, place)}`;
 }
 
 /** Power of ten of the second digit. */

@@ -1,6 +1,6 @@
 //! Errors of clap as one sentence and one remedy, without the usage, which fills a screen.
 
-use super::first_examples::{first_example, is_always_needed};
+use super::first_examples::{example_of_argument, first_example, is_always_needed};
 use super::output_file::OutputFileError;
 use super::unknown_argument::{excess_remedy, is_similar, option_remedy};
 use crate::failure::CommandError;
@@ -21,7 +21,7 @@ pub(crate) fn argument_error(error: clap::Error, command: &str) -> CommandError 
     if let Some(number) = negative_number(&error) {
         return CommandError::usage(
             format!("a value begins with {number}, but must be positive"),
-            format!("leave out the minus; `{command} --help` describes the values"),
+            "leave out the minus",
         );
     }
     let problem = invalid_number(&error).unwrap_or_else(|| problem(&error.render().to_string()));
@@ -129,7 +129,10 @@ fn remedy_of_kind(error: &clap::Error, command: &str) -> String {
         }
         (ErrorKind::MissingRequiredArgument, _) => missing_remedy(error, command),
         (ErrorKind::ValueValidation | ErrorKind::InvalidValue, Some(name)) => {
-            format!("`{command} --help` describes {name}")
+            match example_of_argument(command, name) {
+                Some(example) => format!("for example `{example}`"),
+                None => format!("`{command} --help` describes {name}"),
+            }
         }
         (ErrorKind::UnknownArgument, Some(name)) => excess_remedy(name, command)
             .unwrap_or_else(|| format!("`{command} --help` lists the arguments")),
@@ -141,7 +144,12 @@ fn remedy_of_kind(error: &clap::Error, command: &str) -> String {
 fn missing_remedy(error: &clap::Error, command: &str) -> String {
     let missing = context_names(error, ContextKind::InvalidArg);
     let has_each = missing.iter().all(|name| is_always_needed(command, name));
-    match first_example(command).filter(|_| has_each) {
+    let example = first_example(command).filter(|_| has_each);
+    let of_one = || match &missing[..] {
+        [name] => example_of_argument(command, argument_name(name)),
+        _ => None,
+    };
+    match example.or_else(of_one) {
         Some(example) => format!("add the arguments, for example `{example}`"),
         None => format!("add the arguments; `{command} --help` describes them"),
     }
@@ -232,12 +240,12 @@ mod tests {
             (
                 "iosonde probe --size 4x",
                 "error: invalid value '4x' for '--size <SIZE>': `4x` is not a number; write for \
-                 example 512m or 4g\nhelp: `iosonde probe --help` describes --size",
+                 example 512m or 4g\nhelp: for example `--size 1g`",
             ),
             (
                 "iosonde probe --size -5",
                 "error: a value begins with -5, but must be positive\n\
-                 help: leave out the minus; `iosonde probe --help` describes the values",
+                 help: leave out the minus",
             ),
             (
                 "iosonde probe --seed x",
@@ -247,12 +255,12 @@ mod tests {
             (
                 "iosonde list --last 0",
                 "error: invalid value '0' for '--last <N>': `0` must be at least 1\n\
-                 help: `iosonde list --help` describes --last",
+                 help: for example `--last 5`",
             ),
             (
                 "iosonde list foo",
                 "error: invalid value 'foo' for '[KEY=VALUE]...': write KEY=VALUE\n\
-                 help: `iosonde list --help` describes KEY=VALUE",
+                 help: for example `iosonde list disk=new`",
             ),
             (
                 "iosonde load a b",
@@ -283,9 +291,9 @@ mod tests {
             let help = format!("\nhelp: add the arguments, for example `{example}`");
             assert!(text.ends_with(&help), "{line}: {text}");
         }
-        // The examples have no option that only another option needs.
+        // The first example has no option that only another option needs.
         let text = text("iosonde probe . --fail-if-broken");
-        let help = "\nhelp: add the arguments; `iosonde probe --help` describes them";
+        let help = "\nhelp: add the arguments, for example `--expect aws-gp3:100GiB`";
         assert!(text.ends_with(help), "{text}");
     }
 

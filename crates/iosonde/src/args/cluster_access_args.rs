@@ -9,7 +9,7 @@ use std::path::PathBuf;
 #[derive(Debug, Clone, Default, Args)]
 #[command(next_help_heading = "Kubernetes cluster")]
 pub(crate) struct ClusterAccessArgs {
-    /// Kubeconfig file [default: kubectl's]
+    /// Kubeconfig file [default: KUBECONFIG, else ~/.kube/config]
     #[arg(long, value_name = "FILE")]
     kubeconfig: Option<PathBuf>,
     /// Context of the kubeconfig [default: the current context]

@@ -29,7 +29,7 @@ pub(crate) struct CsiArgs {
     /// Storage class, as sc://CLASS
     #[arg(value_name = "CLASS")]
     pub(crate) class: String,
-    /// Services to measure
+    /// Data services of the CSI driver to measure
     #[arg(
         long,
         value_enum,
@@ -70,7 +70,8 @@ pub(crate) struct CsiArgs {
         value_name = "OPTIONS"
     )]
     pub(crate) application: String,
-    /// Snapshot class [default: the default class of the driver, else its first]
+    /// VolumeSnapshotClass of the snapshots [default: the default class of the driver, else its
+    /// first]
     #[arg(long, value_name = "NAME")]
     pub(crate) snapshot_class: Option<String>,
     /// Output format

@@ -7,6 +7,9 @@ use clap::{Command, CommandFactory};
 const EXAMPLES_MAX: usize = 2;
 /// Separates an example from its description.
 const DESCRIPTION_INDENT: &str = "  ";
+/// Commands whose options of one name have values of one form. Those of fio, which `sweep` takes as
+/// axes, are lists.
+const COMMANDS_ON_TARGETS: [&str; 5] = ["probe", "sweep", "load", "pts", "run"];
 /// The option that permits destroying data. A remedy does not name it for an invented device.
 const CONSENT_OPTION: &str = "--allow-overwrite";
 /// clap's default template, with the examples below the description instead of above it.
@@ -27,12 +30,57 @@ pub(super) fn with_first_examples(command: Command) -> Command {
 /// Returns the first example of a command as typed, `iosonde k8s csi`, without its description.
 /// Examples that overwrite a device are left out. `None`: the command has no other example.
 pub(super) fn first_example(typed: &str) -> Option<String> {
+    let mut examples = examples_of(typed).into_iter();
+    examples.find(|example| !example.contains(CONSENT_OPTION))
+}
+
+/// Returns an example of an argument: `--size 1g` for `--size`, and a whole command for a pair that
+/// is no option, such as `KEY=VALUE`. An option of a command on targets may have its example in
+/// another one. `None`: no example has the argument.
+pub(super) fn example_of_argument(typed: &str, argument: &str) -> Option<String> {
+    let Some(long) = argument.strip_prefix("--") else {
+        let is_pair = |word: &str| word.contains('=') && !word.starts_with(['-', '\'']);
+        let mut examples = examples_of(typed).into_iter();
+        let example = examples.find(|example| example.split(' ').any(is_pair));
+        return example.filter(|_| argument.contains('='));
+    };
     let root = Cli::command();
-    let text = command_as_typed(&root, typed).get_after_help()?.to_string();
-    let examples = text.lines().take_while(|line| !line.is_empty());
-    let mut examples = examples.filter(|line| is_example(line) && !line.contains(CONSENT_OPTION));
-    let example = examples.next()?.trim().split(DESCRIPTION_INDENT).next()?;
-    Some(example.to_owned())
+    let option_of = |typed: &str| {
+        let mut arguments = command_as_typed(&root, typed).get_arguments();
+        arguments.find(|one| one.get_long() == Some(long))
+    };
+    let range = option_of(typed).and_then(clap::Arg::get_num_args);
+    if range.is_some_and(|range| range.max_values() > 1) {
+        return None;
+    }
+    let own_name = typed.split(' ').nth(1).unwrap_or_default();
+    let is_on_targets = COMMANDS_ON_TARGETS.contains(&own_name);
+    let others = COMMANDS_ON_TARGETS.into_iter().filter(|_| is_on_targets);
+    let others = others.map(|name| format!("iosonde {name}"));
+    let others = others.filter(|other| option_of(other).is_some());
+    let others = others.flat_map(|other| examples_of(&other));
+    let examples = examples_of(typed).into_iter().chain(others);
+    let mut options = examples.filter_map(|example| option_with_value(&example, argument));
+    options.next()
+}
+
+/// The option and its value in an example. `None`: the option is not there, or its value is quoted.
+fn option_with_value(example: &str, option: &str) -> Option<String> {
+    let mut words = example.split(' ').skip_while(|word| *word != option);
+    let (name, value) = (words.next()?, words.next()?);
+    let is_value = !value.starts_with(['-', '\'']);
+    (is_value && name != CONSENT_OPTION).then(|| format!("{name} {value}"))
+}
+
+/// The examples of a command as typed, without their descriptions and further lines.
+fn examples_of(typed: &str) -> Vec<String> {
+    let root = Cli::command();
+    let text = command_as_typed(&root, typed).get_after_help();
+    let text = text.map(ToString::to_string).unwrap_or_default();
+    let lines = text.lines().take_while(|line| !line.is_empty());
+    let examples = lines.filter(|line| is_example(line));
+    let commands = examples.filter_map(|line| line.trim().split(DESCRIPTION_INDENT).next());
+    commands.map(str::to_owned).collect()
 }
 
 /// Whether a command as typed always needs an argument, which clap names `<RESULT>` or
@@ -125,6 +173,29 @@ mod tests {
             assert_eq!(first_example(typed).as_deref(), Some(expected), "{typed}");
         }
         assert_eq!(first_example("iosonde man"), None);
+    }
+
+    #[test]
+    fn argument_has_an_example_of_its_own_command_first() {
+        for (typed, argument, expected) in [
+            ("iosonde list", "--last", Some("--last 5")),
+            ("iosonde list", "KEY=VALUE", Some("iosonde list disk=new")),
+            ("iosonde load", "--slo", Some("--slo p99=2ms")),
+            ("iosonde sweep", "--runtime", Some("--runtime 10")),
+            ("iosonde probe", "--size", Some("--size 1g")),
+            ("iosonde probe", "--allow-overwrite", None),
+            ("iosonde list", "--size", None),
+            ("iosonde run", "--beside", None),
+            // The examples of a sweep have several values.
+            ("iosonde load", "--iodepth", None),
+            ("iosonde pts", "--numjobs", None),
+            ("iosonde show", "RUN", None),
+            ("iosonde show", "--value", Some("--value randread.max_iops")),
+            ("iosonde show", "--pivot", None),
+        ] {
+            let found = example_of_argument(typed, argument);
+            assert_eq!(found.as_deref(), expected, "{typed} {argument}");
+        }
     }
 
     /// A remedy names the example of a command whose arguments are missing.

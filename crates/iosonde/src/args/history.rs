@@ -15,7 +15,8 @@ pub(crate) struct KeepArgs {
     /// Label the result, e.g. --label disk=new; may be repeated
     #[arg(long = "label", value_name = "KEY=VALUE", value_parser = split_label)]
     pub(crate) labels: Vec<(String, String)>,
-    /// File of the history [default: iosonde/history.db in the XDG data directory]
+    /// File of the history [default: IOSONDE_STORE, else iosonde/history.db in XDG_DATA_HOME or
+    /// ~/.local/share]
     #[arg(long, value_name = "FILE")]
     pub(crate) store: Option<PathBuf>,
     /// Do not store the result in the history
@@ -44,7 +45,8 @@ impl KeepArgs {
 /// Which history is read.
 #[derive(Debug, Clone, Default, Args)]
 pub(crate) struct StoreArgs {
-    /// File of the history [default: iosonde/history.db in the XDG data directory]
+    /// File of the history [default: IOSONDE_STORE, else iosonde/history.db in XDG_DATA_HOME or
+    /// ~/.local/share]
     #[arg(long, value_name = "FILE")]
     pub(crate) store: Option<PathBuf>,
 }
@@ -287,7 +289,7 @@ pub(crate) struct CompareArgs {
     /// Exit with status 6 if B is significantly slower than A, by this share or more
     #[arg(long, value_name = "PERCENT", value_parser = share)]
     pub(crate) fail_if_slower: Option<f64>,
-    /// Print all rows, also those without a difference, and the spread of several results
+    /// Print all figures, also those without a difference, and the spread of several results
     #[arg(long)]
     pub(crate) details: bool,
     /// Output format

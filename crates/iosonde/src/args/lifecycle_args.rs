@@ -31,8 +31,8 @@ pub(crate) struct LifecycleArgs {
     /// Storage classes, as sc://CLASS
     #[arg(required = true, value_name = "CLASS")]
     pub(crate) classes: Vec<String>,
-    /// Volumes to make at the same time; several numbers, as in 1,10,100, show what is done one
-    /// after the other
+    /// Number of volumes to provision at the same time; several numbers, as in 1,10,100, show which
+    /// stages the cluster does for one volume after the other
     #[arg(
         long = "count",
         default_value = "1",

@@ -72,10 +72,10 @@ pub(crate) struct LoadArgs {
     /// Measuring time of each rate, e.g. 10 or 1m
     #[arg(long, default_value = "4", value_parser = seconds, value_name = "TIME")]
     pub(crate) runtime: u64,
-    /// Ramp time before it, which is not measured; 0 is no ramp
+    /// Ramp time before each measurement, e.g. 1 or 500ms, as fio's ramp_time; 0 is no ramp
     #[arg(long, default_value = "1", value_parser = seconds_or_none, value_name = "TIME")]
     pub(crate) ramp: u64,
-    /// Threads for each direction
+    /// Number of jobs for reads and for writes; each job is a thread
     #[arg(
         long,
         default_value_t = 1,

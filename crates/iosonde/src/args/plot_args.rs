@@ -30,7 +30,7 @@ pub(crate) struct PlotArgs {
     /// `--chart all` a directory, which is created in an existing one
     #[arg(long, short, value_name = "FILE")]
     pub(crate) output: Option<PathBuf>,
-    /// Colours
+    /// Colours of the chart and of its background
     #[arg(long, value_enum, default_value_t = ThemeChoice::Light)]
     pub(crate) theme: ThemeChoice,
     /// Width and height in pixels

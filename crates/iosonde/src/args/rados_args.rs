@@ -151,7 +151,7 @@ pub(crate) struct BenchArgs {
         value_name = "SIZE"
     )]
     op_bytes: Option<u64>,
-    /// Size of a written object, a multiple of -b [default: the size of -b]
+    /// Size of a written object, a multiple of -b, e.g. 16M [default: the size of -b]
     #[arg(
         long = "object-size",
         short = 'O',

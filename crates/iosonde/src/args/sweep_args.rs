@@ -49,16 +49,18 @@ pub(crate) struct SweepArgs {
     #[arg(long = "axis", value_name = "OPTION=VALUES", value_parser = parse_axis)]
     pub(crate) axes: Vec<(String, String)>,
     /// Working-set sizes as an axis, e.g. 64m..8g: iosonde measures each size once caches are warm,
-    /// and infers their capacity [iodepth: 1]
+    /// and infers their capacity; iodepth is 1 unless it is an axis too
     #[arg(long, value_name = "SIZES", conflicts_with = "cold")]
     pub(crate) working_set: Option<String>,
-    /// Maximum time to wait for caches to warm, per working set [default: 5 times --runtime]
+    /// Maximum time to wait for caches to warm, per working set, e.g. 10m [default: 5 times
+    /// --runtime]
     #[arg(long, value_parser = seconds, requires = "working_set", value_name = "TIME")]
     pub(crate) warm_up: Option<u64>,
-    /// Measure every cell for --runtime
+    /// Measure every cell for --runtime, instead of a search with predictions
     #[arg(long)]
     pub(crate) exhaustive: bool,
-    /// Measuring time per cell; the search of a curve takes a tenth of the time of its cells
+    /// Measuring time per cell, e.g. 60 (seconds) or 2m; the search of a curve takes a tenth of the
+    /// time of its cells
     #[arg(long, default_value = "60", value_parser = seconds, value_name = "TIME")]
     pub(crate) runtime: u64,
     /// Time limit of the sweep, e.g. 20m: the most informative cells are measured first

@@ -7,7 +7,7 @@ use iosonde_engine::remote_storage::RemoteStorage;
 use iosonde_history::{ID_DIGITS, random_id};
 use iosonde_job::plan::CephAccess;
 use iosonde_job::target_scheme::is_ceph_name;
-use iosonde_job::{TargetScheme, TargetUri};
+use iosonde_job::{TargetScheme, TargetUri, quote_shell_word};
 use iosonde_study::probe::StudyTargetKind;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
@@ -23,8 +23,21 @@ pub(crate) fn remote_storage(access: CephAccess) -> Option<Arc<dyn RemoteStorage
     Some(Arc::new(CephStorage::new(access)))
 }
 
-/// Remedy for a text that is no target in a Ceph cluster.
-pub(super) const TARGETS_HELP: &str = "see docs/ceph.md for the targets in a Ceph cluster";
+/// Returns the remedy for a name that is no target in a Ceph cluster: the command that lists the
+/// images or pools.
+pub(super) fn invalid_target_remedy(name: &str) -> String {
+    let image = TargetScheme::Rbd.strip(name);
+    let rest = image.or_else(|| TargetScheme::Rados.strip(name));
+    let pool = rest.and_then(|rest| rest.split('/').next());
+    match (pool.unwrap_or_default(), image) {
+        ("", _) => "name a pool that `ceph osd pool ls` lists".to_owned(),
+        (pool, Some(_)) => format!(
+            "name an image that `rbd ls {}` lists",
+            quote_shell_word(pool)
+        ),
+        (pool, None) => format!("use {}", quote_shell_word(&format!("rados://{pool}"))),
+    }
+}
 
 /// Parses a URI of a Ceph target. `None` for any other name.
 pub(crate) fn target(name: &str) -> Result<Option<TargetUri>, CommandError> {
@@ -34,7 +47,7 @@ pub(crate) fn target(name: &str) -> Result<Option<TargetUri>, CommandError> {
     let parsed = name.parse::<TargetUri>();
     parsed
         .map(Some)
-        .map_err(|error| CommandError::usage(error.to_string(), TARGETS_HELP))
+        .map_err(|error| CommandError::usage(error.to_string(), invalid_target_remedy(name)))
 }
 
 /// Maximum time to list the images of a pool for an error message, in seconds.
@@ -167,6 +180,19 @@ mod tests {
     }
 
     #[test]
+    fn invalid_target_has_a_command_or_name_as_remedy() {
+        for (name, remedy) in [
+            ("rbd://", "name a pool that `ceph osd pool ls` lists"),
+            ("rados://", "name a pool that `ceph osd pool ls` lists"),
+            ("rbd://p/a/b/c", "name an image that `rbd ls p` lists"),
+            ("rados://p/ns/x", "use rados://p"),
+        ] {
+            let failure = target(name).unwrap_err();
+            assert_eq!(failure.usage_parts().1, remedy, "{name}");
+        }
+    }
+
+    #[test]
     fn target_parses_only_ceph_uris() {
         assert_eq!(target("/mnt").unwrap(), None);
         assert_eq!(target("sc://fast").unwrap(), None);
@@ -180,7 +206,8 @@ mod tests {
         assert_eq!(failure.status(), 2);
         let problem = "invalid target `rbd://pool`: use rbd://POOL/IMAGE or \
                        rbd://POOL/NAMESPACE/IMAGE";
-        assert_eq!(failure.usage_parts(), (problem, TARGETS_HELP));
+        let help = "name an image that `rbd ls pool` lists";
+        assert_eq!(failure.usage_parts(), (problem, help));
         let image = target("rbd://pool/image").unwrap().unwrap();
         assert_eq!(super::working_file_uri(&image).unwrap(), "rbd://pool/image");
         let image = target("rbd://pool/ns/image").unwrap().unwrap();

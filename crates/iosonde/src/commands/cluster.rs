@@ -11,10 +11,10 @@ use iosonde_cluster::{
 };
 use iosonde_job::outside_access::{OutsideAccess, outside_accesses};
 use iosonde_job::plan::Job;
-use iosonde_job::target_scheme::{is_ceph_name, is_path_name};
+use iosonde_job::target_scheme::{TargetScheme, is_path_name};
 use iosonde_job::target_uri::TargetError;
 use iosonde_job::volume_space::least_volume_bytes;
-use iosonde_job::{Plan, TargetUri};
+use iosonde_job::{Plan, TargetUri, quote_shell_word};
 use iosonde_result::cache_state::ColdLayers;
 use iosonde_result::run_error::UnsupportedFeature;
 use iosonde_result::wire::PathInfo;
@@ -27,13 +27,29 @@ pub(crate) fn target(name: &str) -> Result<Option<TargetUri>, CommandError> {
         return Ok(None);
     }
     let target: TargetUri = name.parse().map_err(|error: TargetError| {
-        let help = match is_ceph_name(name) {
-            true => ceph::TARGETS_HELP,
-            false => "see docs/kubernetes.md for the targets in a cluster",
-        };
-        CommandError::usage(error.to_string(), help)
+        CommandError::usage(error.to_string(), invalid_target_remedy(name))
     })?;
     Ok(target.is_in_cluster().then_some(target))
+}
+
+/// The remedy for a name that is no target: the command that lists the names for its scheme.
+fn invalid_target_remedy(name: &str) -> String {
+    let remedy = match TargetScheme::of_name(name) {
+        Some(TargetScheme::StorageClass | TargetScheme::Ephemeral) => {
+            "name a class that `kubectl get storageclass` lists"
+        }
+        Some(TargetScheme::Claim) => "name a claim that `kubectl get pvc --all-namespaces` lists",
+        Some(TargetScheme::Pods) => "use labels that `kubectl get pods --show-labels` lists",
+        Some(TargetScheme::EmptyDir) => "use emptydir://",
+        Some(scheme @ TargetScheme::HostPath) => {
+            let path = scheme.strip(name).filter(|path| !path.is_empty());
+            let target = format!("{scheme}/{}", path.unwrap_or("mnt/data"));
+            return format!("use {}", quote_shell_word(&target));
+        }
+        Some(scheme) if scheme.is_ceph() => return ceph::invalid_target_remedy(name),
+        _ => "see docs/kubernetes.md for the targets in a cluster",
+    };
+    remedy.to_owned()
 }
 
 /// As [`target`], with the options for its cluster: the name may end in `@CONTEXT`.
@@ -413,12 +429,16 @@ mod tests {
             failure.usage_parts().0,
             "unknown target scheme `cs://`; did you mean `sc://`?"
         );
-        for (name, document) in [
-            ("rbd://pool", "docs/ceph.md"),
-            ("sc://", "docs/kubernetes.md"),
+        for (name, part) in [
+            ("rbd://pool", "`rbd ls pool`"),
+            ("cs://fast", "docs/kubernetes.md"),
+            ("sc://", "`kubectl get storageclass`"),
+            ("pvc://", "`kubectl get pvc --all-namespaces`"),
+            ("hostpath://mnt/x", "use hostpath:///mnt/x"),
+            ("hostpath://my data", "use 'hostpath:///my data'"),
         ] {
             let help = target(name).unwrap_err().text(false);
-            assert!(help.contains(document), "{help}");
+            assert!(help.contains(part), "{help}");
         }
     }
 

@@ -3,6 +3,7 @@
 use crate::args::{ClusterArgs, ConsentArgs};
 use crate::commands::cluster::target_within;
 use crate::failure::CommandError;
+use iosonde_job::quote_shell_word;
 use iosonde_machine::consent::{CONSENT_OPTION, IN_USE_OPTION};
 use iosonde_result::run_error::{RunError, WriteRefusal};
 use std::io::{IsTerminal, stderr, stdin};
@@ -84,7 +85,10 @@ pub(crate) fn refuse_in_use_alone(
                 "{IN_USE_OPTION} {0} requires {CONSENT_OPTION} {0}",
                 path.display()
             ),
-            "name the target in both options, or in neither",
+            format!(
+                "add {CONSENT_OPTION} {}, or leave out {IN_USE_OPTION}",
+                quote_shell_word(&path.to_string_lossy())
+            ),
         )),
     }
 }
@@ -152,6 +156,10 @@ mod tests {
         assert_eq!(
             failure.usage_parts().0,
             "--allow-in-use /etc/passwd requires --allow-overwrite /etc/passwd"
+        );
+        assert_eq!(
+            failure.usage_parts().1,
+            "add --allow-overwrite /etc/passwd, or leave out --allow-in-use"
         );
     }
 }

@@ -1,12 +1,14 @@
 //! `--expect`: promises of a product, for a measurement to come or a stored one.
 
 use super::limits;
+use super::show_command::store_option;
 use crate::args::ExpectArgs;
 use crate::failure::CommandError;
 use iosonde_history::{Loaded, probe_document};
 use iosonde_job::quote_shell_word;
 use iosonde_limits::{Limits, LimitsError, Promise};
 use iosonde_study::promise_check::PromiseCheck;
+use std::path::Path;
 
 /// Evaluates the promises that the arguments name.
 pub(crate) fn promises(args: &ExpectArgs) -> Result<Vec<Promise>, CommandError> {
@@ -19,41 +21,47 @@ pub(crate) fn promises(args: &ExpectArgs) -> Result<Vec<Promise>, CommandError> 
     let each = args
         .expect
         .iter()
-        .map(|text| promise(text).map_err(|error| refused(&limits, text, &error)));
+        .map(|text| promise(text).map_err(|error| refused(&limits, None, text, &error)));
     each.collect()
 }
 
-/// The usage error for a product without an answer.
-fn refused(limits: &Limits, text: &str, error: &LimitsError) -> CommandError {
-    let example = option_with_examples(limits, text, error);
-    let help = match example {
-        Some(option) => format!("for example `{option}`"),
+/// The usage error for a product without an answer. `of` is the row or column of a pivot that
+/// stands before the product.
+pub(crate) fn refused(
+    limits: &Limits,
+    of: Option<&str>,
+    product: &str,
+    error: &LimitsError,
+) -> CommandError {
+    let value = |product: &str| match of {
+        Some(of) => format!("{of}={product}"),
+        None => product.to_owned(),
+    };
+    let help = match with_examples(limits, product, error) {
+        Some(completed) => {
+            let value = value(&completed);
+            format!("for example `--expect {}`", quote_shell_word(&value))
+        }
         None => error.remedy(),
     };
-    CommandError::usage(format!("--expect {text}: {error}"), help)
+    CommandError::usage(format!("--expect {}: {error}", value(product)), help)
 }
 
-/// The option with examples of the parameters that its product lacks. `None`: it lacks none, or the
-/// product has no answer with them.
-fn option_with_examples(limits: &Limits, text: &str, error: &LimitsError) -> Option<String> {
-    let &LimitsError::Missing { parameter, .. } = error else {
+/// The product with examples of the parameters that it lacks. `None`: it lacks none, or has no
+/// answer with them.
+fn with_examples(limits: &Limits, product: &str, error: &LimitsError) -> Option<String> {
+    let LimitsError::Missing { parameter, .. } = error else {
         return None;
     };
-    let (values, is_answered) = limits::example_values(limits, text.parse().ok()?, parameter);
-    if !is_answered {
-        return None;
-    }
-    let pairs = values.iter().map(|(name, value)| format!("{name}={value}"));
-    let pairs = pairs.collect::<Vec<_>>().join(",");
-    let separator = if text.contains(':') { ',' } else { ':' };
-    let product = format!("{text}{separator}{pairs}");
-    Some(format!("--expect {}", quote_shell_word(&product)))
+    limits.completed_product(product, &product.parse().ok()?, parameter)
 }
 
-/// Checks a stored probe against promises, in addition to those it was measured with.
+/// Checks a stored probe against the promises of the arguments, in addition to those it was
+/// measured with. `store` is the file of the history.
 pub(crate) fn add_promise_checks(
     loaded: &mut Loaded,
     promises: &[Promise],
+    (args, store): (&ExpectArgs, Option<&Path>),
 ) -> Result<(), CommandError> {
     if promises.is_empty() {
         return Ok(());
@@ -63,7 +71,10 @@ pub(crate) fn add_promise_checks(
         return Err(CommandError::usage(
             format!("{name} is not a complete probe, so --expect cannot check it"),
             format!(
-                "`iosonde report {name} --expect ...` compares its fastest figures with the limits"
+                "compare its fastest figures with the limits: `iosonde report {name}{}{} -o \
+                 report.html`",
+                options(args),
+                store_option(store)
             ),
         ));
     };
@@ -77,6 +88,16 @@ pub(crate) fn add_promise_checks(
     probe.expect(expected);
     loaded.study.document = probe_document(&mut probe);
     Ok(())
+}
+
+/// The arguments as options of a command: ` --expect aws-gp3:100GiB`.
+fn options(args: &ExpectArgs) -> String {
+    let expect = args.expect.iter().map(|text| ("expect", text.clone()));
+    let file = args.limits_file.as_ref();
+    let file = file.map(|path| ("limits-file", path.to_string_lossy().into_owned()));
+    let all = expect.chain(file);
+    all.map(|(name, value)| format!(" --{name} {}", quote_shell_word(&value)))
+        .collect()
 }
 
 #[cfg(test)]
@@ -108,6 +129,16 @@ mod tests {
             assert_eq!(expected(product).unwrap_err(), help);
             assert_eq!(expected(completed).map(|promises| promises.len()), Ok(1));
         }
+    }
+
+    #[test]
+    fn expected_products_are_options_of_the_next_command() {
+        let args = ExpectArgs {
+            expect: vec!["aws-gp3:100GiB".to_owned(), "a b".to_owned()],
+            limits_file: Some("my limits.toml".into()),
+        };
+        let expected = " --expect aws-gp3:100GiB --expect 'a b' --limits-file 'my limits.toml'";
+        assert_eq!(options(&args), expected);
     }
 
     #[test]

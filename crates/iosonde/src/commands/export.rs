@@ -28,7 +28,8 @@ pub(crate) fn run(args: &ExportArgs) -> Result<(), CommandError> {
     }
     let store = crate::commands::open_history(&place)?;
     let mut loaded = store.load(args.run.as_deref().unwrap_or(LATEST))?;
-    add_promise_checks(&mut loaded, &promises)?;
+    let expected = (&args.expect, args.store.store.as_deref());
+    add_promise_checks(&mut loaded, &promises, expected)?;
     let output = Output::open_report(args.output.as_deref())?;
     let text = match args.series {
         true => series(&loaded, args.format)?,

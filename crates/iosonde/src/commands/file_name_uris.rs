@@ -60,7 +60,13 @@ fn check_form(name: &str) -> Result<(), CommandError> {
             format!(
                 "invalid file name `{name}`: use rados://POOL/FILE or rados://POOL/NAMESPACE/FILE"
             ),
-            ceph::TARGETS_HELP,
+            match rest.split('/').next() {
+                None | Some("") => ceph::invalid_target_remedy(name),
+                Some(pool) => format!(
+                    "leave out the file name, and use --target={}",
+                    quote_shell_word(&format!("rados://{pool}"))
+                ),
+            },
         )),
     }
 }
@@ -108,6 +114,18 @@ mod tests {
                 text.contains(name) && text.contains(form),
                 "{option}: {text}"
             );
+        }
+    }
+
+    #[test]
+    fn pool_as_a_file_name_is_a_target_in_the_remedy() {
+        for (option, help) in [
+            ("--filename=rados\\://p/ns/", "and use --target=rados://p"),
+            ("--filename=rados\\://", "`ceph osd pool ls` lists"),
+            ("--filename_format=rbd://p", "`rbd ls p` lists"),
+        ] {
+            let text = refusal(option).expect(option);
+            assert!(text.ends_with(help), "{option}: {text}");
         }
     }
 

@@ -11,20 +11,11 @@ mod words;
 use crate::args::{LimitsArgs, LimitsFormat};
 use crate::failure::CommandError;
 use crate::output::Output;
+use iosonde_job::quote_shell_word;
 use iosonde_limits::{Limits, LimitsError, Query};
 use iosonde_machine::bounded_read;
 use std::borrow::Cow;
 use std::path::Path;
-
-/// Examples of the parameters that a product can need.
-const EXAMPLE_VALUES: [(&str, &str); 6] = [
-    ("size", "375GiB"),
-    ("disks", "1"),
-    ("machine", "n1-standard-8"),
-    ("vcpus", "8"),
-    ("iops", "5000"),
-    ("throughput", "600"),
-];
 
 /// Prints the promise for one product, or lists all products.
 pub(crate) fn run(args: &LimitsArgs) -> Result<(), CommandError> {
@@ -59,7 +50,7 @@ fn answer(args: &LimitsArgs) -> Result<String, CommandError> {
     let query = query(product, args).map_err(refused)?;
     let promise = limits
         .evaluate(&query)
-        .map_err(|error| refused_product(&limits, args, query, error))?;
+        .map_err(|error| refused_product(&limits, args, &query, error))?;
     match args.format {
         LimitsFormat::Table => Ok(table::promise(&promise)),
         LimitsFormat::Json => json::promise(&promise),
@@ -73,16 +64,16 @@ fn answer(args: &LimitsArgs) -> Result<String, CommandError> {
 fn refused_product(
     limits: &Limits,
     args: &LimitsArgs,
-    query: Query,
+    query: &Query,
     error: LimitsError,
 ) -> CommandError {
     let LimitsError::Missing { parameter, .. } = error else {
         return refused(error);
     };
-    let (values, is_answered) = example_values(limits, query, parameter);
+    let (values, is_answered) = limits.example_values(query, parameter);
     let options = values
         .iter()
-        .map(|(name, value)| format!("--{name} {value}"));
+        .map(|(name, value)| format!("--{name} {}", quote_shell_word(value)));
     let options = options.collect::<Vec<_>>().join(" ");
     let product = args.product.as_deref().unwrap_or_default();
     let is_product_alone =
@@ -93,42 +84,6 @@ fn refused_product(
         (false, false) => format!("add {options}"),
     };
     CommandError::usage(error.to_string(), help)
-}
-
-/// Name of a parameter, and an example of its value.
-pub(super) type ExampleValue = (&'static str, &'static str);
-
-/// Examples of the parameter that a query lacks, and of those that it lacks then; and whether the
-/// query has an answer with them.
-pub(super) fn example_values(
-    limits: &Limits,
-    mut query: Query,
-    missing: &'static str,
-) -> (Vec<ExampleValue>, bool) {
-    let (mut values, mut parameter) = (Vec::new(), missing);
-    for _ in 0..EXAMPLE_VALUES.len() {
-        let mut examples = EXAMPLE_VALUES.into_iter();
-        let Some((_, value)) = examples.find(|(name, _)| *name == parameter) else {
-            break;
-        };
-        let is_given = parameter == "machine" && query.machine.is_some();
-        if is_given || query.set(parameter, value).is_err() {
-            break;
-        }
-        values.push((parameter, value));
-        match limits.evaluate(&query) {
-            Ok(_) => return (values, true),
-            Err(LimitsError::Missing {
-                parameter: next, ..
-            }) => parameter = next,
-            // The product has no such value.
-            Err(_) => {
-                values.pop();
-                break;
-            }
-        }
-    }
-    (values, false)
 }
 
 /// The usage error for a machine without a product: its limits differ between products.

@@ -1,7 +1,7 @@
 //! `iosonde merge`: adds runs of one workload to one result, which is stored like any other.
 
 use super::keep_study;
-use super::numbered_runs::numbered_runs;
+use super::numbered_runs::one_run_remedy;
 use super::result_ref::ResultRef;
 use crate::args::MergeArgs;
 use crate::failure::CommandError;
@@ -14,6 +14,7 @@ use iosonde_result::compare::parts;
 use iosonde_result::fio;
 use iosonde_result::merged_runs::{RunToMerge, merge_runs};
 use iosonde_result::run::RunResult;
+use std::path::Path;
 
 /// Most targets that the target of a sum names.
 const NAMED_TARGETS_MAX: usize = 3;
@@ -50,11 +51,12 @@ struct SelectedRuns {
 impl SelectedRuns {
     /// Adds the runs that an argument names.
     fn add(&mut self, word: &str, args: &MergeArgs) -> Result<(), CommandError> {
-        match ResultRef::resolve(word, args.keep.store.as_deref())? {
-            ResultRef::Stored(loaded) => self.add_stored(*loaded),
+        let file = args.keep.store.as_deref();
+        match ResultRef::resolve(word, file)? {
+            ResultRef::Stored(loaded) => self.add_stored(*loaded, file),
             ResultRef::Label(store, studies) => {
                 for study in &studies {
-                    self.add_stored(store.load(&study.id)?)?;
+                    self.add_stored(store.load(&study.id)?, file)?;
                 }
                 Ok(())
             }
@@ -76,7 +78,8 @@ impl SelectedRuns {
         }
     }
 
-    fn add_stored(&mut self, loaded: Loaded) -> Result<(), CommandError> {
+    /// Adds a run of the history in `file`.
+    fn add_stored(&mut self, loaded: Loaded, file: Option<&Path>) -> Result<(), CommandError> {
         let name = loaded.name();
         if loaded.summary.finished_at_ms.is_none() {
             return Err(CommandError::usage(
@@ -89,8 +92,10 @@ impl SelectedRuns {
         let help = match loaded.study.runs.is_empty() {
             true => "name a result of `iosonde fio`, or one run of another".to_owned(),
             false => {
-                let runs = numbered_runs(&name, &loaded.study);
-                format!("name one run of it:\n{runs}")
+                let example = format!("{name}.1");
+                let remedy =
+                    one_run_remedy((example.as_str(), 1), (name.as_str(), &loaded.study), file);
+                format!("name one run, {remedy}")
             }
         };
         self.add_study((name, Some(id)), loaded.study, &help)
@@ -107,19 +112,22 @@ impl SelectedRuns {
         let kind = members.first().map_or(&study.kind, |run| &run.kind);
         let kind = kind.clone();
         let count = study.runs.len();
-        let mut runs = study.runs.into_iter();
-        let (Some(run), None) = (runs.next(), runs.next()) else {
+        let mut results = Vec::new();
+        for run in study.runs {
+            let RunDocument::Run(result) = run.document else {
+                return Err(CommandError::usage(
+                    format!("{name} is a result of fio, which iosonde stores without histograms"),
+                    "run the job with `iosonde fio`, whose results can be added",
+                ));
+            };
+            results.push(result);
+        }
+        let (Some(result), true) = (results.pop(), results.is_empty()) else {
             let problem = match count {
                 0 => format!("{name} is stored without its runs"),
                 _ => format!("{name} has {count} runs, which measured different things"),
             };
             return Err(CommandError::usage(problem, help));
-        };
-        let RunDocument::Run(result) = run.document else {
-            return Err(CommandError::usage(
-                format!("{name} is a result of fio, which iosonde stores without histograms"),
-                "run the job with `iosonde fio`, whose results can be added",
-            ));
         };
         if !self.targets.contains(&study.target) {
             self.targets.push(study.target);

@@ -1,24 +1,27 @@
 //! The runs of a stored study for a user who must choose one.
 
+use super::show_command::store_option;
 use iosonde_history::{RunRecord, StudyRecord};
 use iosonde_job::escape_control_characters;
 use iosonde_study::probe::ProbePhase;
+use std::path::Path;
 
-/// Most runs that are listed.
-const LISTED_MAX: usize = 10;
-
-/// Returns a line for each run, `name.N` and what it measured, and the number of further runs.
-pub(super) fn numbered_runs(name: &str, study: &StudyRecord) -> String {
-    let shown = (1..).zip(&study.runs).take(LISTED_MAX);
-    let mut lines: Vec<String> = shown
-        .map(|(number, run)| format!("  {name}.{number} {}", measured(&study.kind, run)))
-        .collect();
-    let count = study.runs.len();
-    if count > LISTED_MAX {
-        let more = count - LISTED_MAX;
-        lines.push(format!("  and {more} more, to {name}.{count}"));
-    }
-    lines.join("\n")
+/// Returns the remedy for a study of several runs: an example with the run of this number, what
+/// that run measured, and the command that lists all runs. `name` is that of the study, and `store`
+/// is the file of the history.
+pub(super) fn one_run_remedy(
+    (example, number): (&str, usize),
+    (name, study): (&str, &StudyRecord),
+    store: Option<&Path>,
+) -> String {
+    debug_assert!(number >= 1, "runs of {name} are numbered from 1");
+    let run = study.runs.get(number - 1);
+    let measured = run.map_or(String::new(), |run| {
+        format!(" ({})", measured(&study.kind, run))
+    });
+    let (count, options) = (study.runs.len(), store_option(store));
+    let all = format!("`iosonde show {name} --percentiles 99{options}`");
+    format!("for example {example}{measured}; {all} lists all {count} runs")
 }
 
 /// Workload of a run, in one line.
@@ -77,28 +80,27 @@ mod tests {
     }
 
     #[test]
-    fn phases_of_a_probe_are_listed_in_words() {
+    fn phases_of_a_probe_have_words() {
         let probe = study("probe", &["layout", "read_latency", "random_read"]);
-        let lines = numbered_runs("8ee054", &probe);
-        let lines: Vec<&str> = lines.lines().collect();
-        assert_eq!(
-            lines,
-            [
-                "  8ee054.1 layout, sequential write, depth 8",
-                "  8ee054.2 random read, depth 1",
-                "  8ee054.3 random read, depth 64",
-            ]
-        );
+        for (number, words) in [
+            (1, "layout, sequential write, depth 8"),
+            (2, "random read, depth 1"),
+            (3, "random read, depth 64"),
+        ] {
+            let remedy = one_run_remedy(("8ee054.N", number), ("8ee054", &probe), None);
+            let example = format!("for example 8ee054.N ({words}); ");
+            assert!(remedy.starts_with(&example), "{remedy}");
+        }
     }
 
     #[test]
-    fn runs_beyond_ten_are_counted() {
-        let names = ["a\nb"; 13];
-        let lines = numbered_runs("8ee054", &study("sweep", &names));
-        let lines: Vec<&str> = lines.lines().collect();
-        assert_eq!(lines.len(), 11);
-        let pattern = "randread, bs 4096, iodepth 2, numjobs 1";
-        assert_eq!(lines[9], format!("  8ee054.10 a b: {pattern}"));
-        assert_eq!(lines[10], "  and 3 more, to 8ee054.13");
+    fn remedy_for_many_runs_has_one_line() {
+        let sweep = study("sweep", &["a\nb"; 13]);
+        let store = Some(Path::new("my results.db"));
+        assert_eq!(
+            one_run_remedy(("8ee054.13", 13), ("8ee054", &sweep), store),
+            "for example 8ee054.13 (a b: randread, bs 4096, iodepth 2, numjobs 1); `iosonde show \
+             8ee054 --percentiles 99 --store 'my results.db'` lists all 13 runs"
+        );
     }
 }

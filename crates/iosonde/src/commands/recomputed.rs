@@ -1,6 +1,7 @@
 //! `iosonde show RUN --from --to --percentiles`: figures computed anew from a stored run.
 
-use super::numbered_runs::numbered_runs;
+use super::numbered_runs::one_run_remedy;
+use super::show_command::store_option;
 use crate::args::{PivotFormat, ShowArgs};
 use crate::failure::CommandError;
 use crate::output::Output;
@@ -37,13 +38,13 @@ pub(super) fn run(args: &ShowArgs, loaded: &Loaded) -> Result<(), CommandError> 
         return Err(CommandError::usage(reversed.to_string(), reversed.remedy()));
     }
     let runs = own_runs(loaded)?;
-    if window.is_some() && runs.len() > 1 {
+    if let Some(window) = window.filter(|_| runs.len() > 1) {
         return Err(CommandError::usage(
             format!(
                 "{name} has {} runs, each with a time of its own",
                 runs.len()
             ),
-            format!("name one run:\n{}", numbered_runs(&name, &loaded.study)),
+            window_remedy(args, loaded, &runs, window),
         ));
     }
     let usual = USUAL_PERCENTILES.to_vec();
@@ -59,6 +60,30 @@ pub(super) fn run(args: &ShowArgs, loaded: &Loaded) -> Result<(), CommandError> 
     })?;
     let text = figures.text(text_format(args.format)?);
     Output::Standard.write(&text.map_err(anyhow::Error::from)?)
+}
+
+/// Returns the command for the window of one run: the first one that has figures there. If no run
+/// has any, the command shows the first run without a window.
+fn window_remedy(
+    args: &ShowArgs,
+    loaded: &Loaded,
+    runs: &[(String, &RunResult)],
+    window: TimeWindow,
+) -> String {
+    let mut results = runs.iter().map(|(_, run)| run);
+    let number = results.position(|run| window.figures(run).is_ok());
+    let bounds = [("from", window.from_ns), ("to", window.to_ns)].into_iter();
+    let bounds = bounds.filter(|_| number.is_some());
+    let bounds = bounds.filter_map(|(name, ns)| Some(format!(" --{name} {}s", ns? as f64 / 1e9)));
+    let (bounds, store) = (bounds.collect::<String>(), args.store.store.as_deref());
+    let number = number.map_or(1, |index| index + 1);
+    let (name, options) = (loaded.name(), store_option(store));
+    let example = format!("`iosonde show {name}.{number}{bounds}{options}`");
+    one_run_remedy(
+        (example.as_str(), number),
+        (name.as_str(), &loaded.study),
+        store,
+    )
 }
 
 /// Returns the runs of iosonde with their names. Results of fio have no histograms.

@@ -2,9 +2,10 @@
 
 use crate::args::RmArgs;
 use crate::commands::consent::is_yes;
+use crate::commands::show_command::store_option;
 use crate::failure::CommandError;
 use iosonde_history::{Filter, HistoryPath, Store, is_from_the_end};
-use iosonde_job::escape_control_characters;
+use iosonde_job::{escape_control_characters, quote_shell_word};
 use iosonde_report::history::list_time_text;
 use jiff::tz::TimeZone;
 use std::io::{IsTerminal, stderr, stdin};
@@ -15,10 +16,14 @@ pub(crate) fn run(args: &RmArgs) -> Result<(), CommandError> {
     let mut store = crate::commands::open_history(&place)?;
     let mut ids = Vec::new();
     for run in &args.runs {
-        if run.contains('.') {
+        if let Some((whole, _)) = run.split_once('.') {
+            let options = store_option(args.store.store.as_deref());
             return Err(CommandError::usage(
                 format!("{run}: a run cannot be removed alone, only its whole result"),
-                "name the ID before the dot",
+                format!(
+                    "remove the result: `iosonde rm {}{options}`",
+                    quote_shell_word(whole)
+                ),
             ));
         }
         let id = store.find(run)?;

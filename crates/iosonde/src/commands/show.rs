@@ -3,11 +3,13 @@
 use super::expect::{add_promise_checks, promises};
 use super::export::exported;
 use super::result_ref::print_latest;
+use super::show_command::store_option;
 use crate::args::{PivotFormat, ShowArgs};
 use crate::failure::CommandError;
 use crate::output::Output;
 use iosonde_history::{HistoryPath, LATEST};
 use iosonde_report::format::Format;
+use iosonde_report::suite::last_lines;
 
 /// Prints one result, or a pivot table.
 pub(crate) fn run(args: &ShowArgs) -> Result<(), CommandError> {
@@ -24,7 +26,8 @@ pub(crate) fn run(args: &ShowArgs) -> Result<(), CommandError> {
     if super::recomputed::is_requested(args) {
         return super::recomputed::run(args, &loaded);
     }
-    add_promise_checks(&mut loaded, &promises)?;
+    let expected = (&args.expect, args.store.store.as_deref());
+    add_promise_checks(&mut loaded, &promises, expected)?;
     let format = match args.format {
         None | Some(PivotFormat::Table) => Format::Table,
         Some(PivotFormat::Json) => Format::Json,
@@ -40,5 +43,11 @@ pub(crate) fn run(args: &ShowArgs) -> Result<(), CommandError> {
             ));
         }
     };
-    Output::Standard.write(&exported(&loaded, format)?)
+    let mut text = exported(&loaded, format)?;
+    if let (Format::Table, Some(suite)) = (format, loaded.study.suite(loaded.run)) {
+        let options = store_option(args.store.store.as_deref());
+        let last = last_lines(&suite, Some(&loaded.name()), &options);
+        text.push_str(&format!("\n{last}"));
+    }
+    Output::Standard.write(&text)
 }

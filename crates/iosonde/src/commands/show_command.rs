@@ -2,10 +2,16 @@
 
 use crate::args::KeepArgs;
 use iosonde_job::{escape_control_characters, quote_shell_word};
+use std::path::Path;
 
 /// Returns the options of the history that commands on the result need, e.g. ` --store FILE`.
 pub(super) fn store_options(keep: &KeepArgs) -> String {
-    let Some(file) = &keep.store else {
+    store_option(keep.store.as_deref())
+}
+
+/// Returns the option that names the file of the history. Empty for the default file.
+pub(super) fn store_option(file: Option<&Path>) -> String {
+    let Some(file) = file else {
         return String::new();
     };
     let file = file.to_string_lossy();

@@ -5,7 +5,7 @@
 //! complete study removes its file.
 
 use super::journal_key::KEY_VERSION;
-use super::resumable::{JournalHeader, ResumableCommand, resumable};
+use super::resumable::{JournalHeader, ResumableCommand, latest_stopped};
 use crate::failure::CommandError;
 use iosonde_history::HistoryPath;
 use iosonde_job::{lowercase_hex, read_json};
@@ -258,15 +258,12 @@ fn recover_lines<L: DeserializeOwned>(mut file: &File) -> io::Result<Vec<L>> {
     Ok(lines)
 }
 
-/// The error of a `--resume` without a journal, with the studies that can be resumed.
+/// The error of a `--resume` without a journal, with the latest study that can be resumed.
 fn nothing_to_resume(what: &str, directory: Option<&Path>) -> CommandError {
-    let others = directory.map(resumable).unwrap_or_default();
-    let help = match &others[..] {
-        [] => format!("leave out --resume to start this {what}"),
-        others => format!(
-            "leave out --resume to start this {what}, or resume a stopped one:\n  {}",
-            others.join("\n  ")
-        ),
+    let start = format!("leave out --resume to start this {what}");
+    let help = match directory.and_then(latest_stopped) {
+        Some(stopped) => format!("{start}, or resume {stopped}"),
+        None => start,
     };
     CommandError::usage(
         format!("--resume: no stopped {what} has these targets and options"),

@@ -9,9 +9,6 @@ use std::io::{BufRead, BufReader};
 use std::path::Path;
 use std::time::SystemTime;
 
-/// Limit on listed commands. The latest are first.
-const MOST_LISTED: usize = 5;
-
 /// The first line of a journal.
 #[derive(Serialize, Deserialize)]
 pub(super) struct JournalHeader {
@@ -61,10 +58,27 @@ impl ResumableCommand {
     }
 }
 
+/// Returns the latest stopped study of a directory with the command that resumes it, and the
+/// command that prints the others.
+pub(super) fn latest_stopped(directory: &Path) -> Option<String> {
+    let commands = resumable(directory);
+    let latest = commands.first()?;
+    Some(match commands.len() {
+        1 => format!("the stopped one:\n  {latest}"),
+        count => {
+            let files = quote_shell_word(&directory.to_string_lossy());
+            format!(
+                "the latest of {count} stopped ones, which `head -qn 1 {files}/*.jsonl` \
+                 prints:\n  {latest}"
+            )
+        }
+    })
+}
+
 /// Commands that resume the studies in a directory: their journals have a result, no writer, and
-/// keys of this version. The key of another version has another digest, so `--resume` would not
-/// find its journal.
-pub(super) fn resumable(directory: &Path) -> Vec<String> {
+/// keys of this version, the latest first. The key of another version has another digest, so
+/// `--resume` would not find its journal.
+fn resumable(directory: &Path) -> Vec<String> {
     let entries = std::fs::read_dir(directory).into_iter().flatten().flatten();
     let mut found: Vec<(SystemTime, String)> = entries
         .filter_map(|entry| {
@@ -79,7 +93,6 @@ pub(super) fn resumable(directory: &Path) -> Vec<String> {
             commands.push(command);
         }
     }
-    commands.truncate(MOST_LISTED);
     commands
 }
 
@@ -97,6 +110,8 @@ fn stopped(journal: &Path) -> Option<String> {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use std::path::PathBuf;
+    use std::time::Duration;
 
     #[test]
     fn resume_command_is_quoted_for_shell() {
@@ -129,34 +144,70 @@ mod tests {
         );
     }
 
-    #[test]
-    fn journal_of_other_key_version_is_not_listed() {
-        let directory = std::env::temp_dir().join(format!("iosonde-listed-{}", std::process::id()));
+    /// Creates a directory in which the test that it is named after writes journals.
+    fn journals(name: &str) -> PathBuf {
+        let name = format!("iosonde-{name}-{}", std::process::id());
+        let directory = std::env::temp_dir().join(name);
         std::fs::create_dir_all(&directory).unwrap();
-        let command = |target: &str| ResumableCommand {
+        directory
+    }
+
+    fn sweep_of(target: &str) -> ResumableCommand {
+        ResumableCommand {
             directory: "/".to_owned(),
             words: vec!["sweep".to_owned(), target.to_owned()],
-        };
-        let write = |target: &str, change: &dyn Fn(&mut serde_json::Value)| {
-            let mut header = serde_json::to_value(JournalHeader {
-                command: command(target),
-                consent: Vec::new(),
-                key_version: KEY_VERSION,
-            })
-            .unwrap();
-            change(&mut header);
-            let path = directory.join(format!("{target}.jsonl"));
-            std::fs::write(path, format!("{header}\n{{}}\n")).unwrap();
-        };
-        write("current", &|_| {});
-        write("other", &|header| {
+        }
+    }
+
+    /// Writes a journal with one result, whose header is changed before.
+    fn write(directory: &Path, target: &str, change: &dyn Fn(&mut serde_json::Value)) {
+        let mut header = serde_json::to_value(JournalHeader {
+            command: sweep_of(target),
+            consent: Vec::new(),
+            key_version: KEY_VERSION,
+        })
+        .unwrap();
+        change(&mut header);
+        let path = directory.join(format!("{target}.jsonl"));
+        std::fs::write(path, format!("{header}\n{{}}\n")).unwrap();
+    }
+
+    #[test]
+    fn journal_of_other_key_version_is_not_listed() {
+        let directory = journals("listed");
+        write(&directory, "current", &|_| {});
+        write(&directory, "other", &|header| {
             header["key_version"] = (KEY_VERSION + 1).into();
         });
-        write("without-version", &|header| {
+        write(&directory, "without-version", &|header| {
             header.as_object_mut().unwrap().remove("key_version");
         });
         let listed = resumable(&directory);
         std::fs::remove_dir_all(&directory).unwrap();
-        assert_eq!(listed, [command("current").resumed()]);
+        assert_eq!(listed, [sweep_of("current").resumed()]);
+    }
+
+    #[test]
+    fn latest_of_stopped_studies_has_its_command() {
+        let directory = journals("latest-stopped");
+        assert_eq!(latest_stopped(&directory), None);
+        let mut texts = Vec::new();
+        for (target, age_s) in [("a", 200), ("b", 0), ("c", 100)] {
+            write(&directory, target, &|_| {});
+            let file = directory.join(format!("{target}.jsonl"));
+            let file = File::options().append(true).open(file).unwrap();
+            let written_at = SystemTime::now() - Duration::from_secs(age_s);
+            file.set_modified(written_at).unwrap();
+            texts.push(latest_stopped(&directory).unwrap());
+        }
+        std::fs::remove_dir_all(&directory).unwrap();
+        let command = |target| sweep_of(target).resumed();
+        assert_eq!(texts[0], format!("the stopped one:\n  {}", command("a")));
+        let expected = format!(
+            "the latest of 3 stopped ones, which `head -qn 1 {}/*.jsonl` prints:\n  {}",
+            directory.display(),
+            command("b")
+        );
+        assert_eq!(texts[2], expected);
     }
 }

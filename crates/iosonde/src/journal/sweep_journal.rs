@@ -187,7 +187,7 @@ mod tests {
     }
 
     #[test]
-    fn resume_without_match_lists_resumable_studies() {
+    fn resume_without_match_names_resumable_study() {
         let place = directory("unmatched");
         let open = |question: &str, beginning| {
             SweepJournal::open(Some(&place), &question, 1, (beginning, &[]), &mut |_| {})

@@ -117,6 +117,9 @@ fn short_prefix_is_removed_only_with_consent() {
         "{message}"
     );
     assert_eq!(scratch.listed().len(), 1);
+    let run = scratch.run(&["rm", &format!("{id}.1")]);
+    let help = format!("help: remove the result: `iosonde rm {id}`");
+    assert!(error(&run).contains(&help), "{}", error(&run));
     assert!(scratch.run(&["rm", &id[..3], "--yes"]).status.success());
     assert_eq!(scratch.listed(), [""; 0]);
     // The digits that `list` shows need no consent. A result named twice is removed once.

@@ -56,6 +56,8 @@ fn suite_verdicts_are_printed_exported_and_returned() {
         shown.contains("met           log sync p99 latency"),
         "{shown}"
     );
+    let last = shown.split_once("\nverdicts   3 met, 1 missed, 1 not measured\nresult ");
+    assert!(last.unwrap().1.contains(": iosonde report "), "{shown}");
 }
 
 /// The JUnit file has every failure, and `--resume` repeats only failed steps.

@@ -62,6 +62,57 @@ fn window_outside_of_the_run_is_refused() {
     assert_eq!(output.status.code(), Some(2));
 }
 
+/// The arguments of the commands of iosonde in a message.
+fn named_commands(message: &str) -> Vec<Vec<&str>> {
+    let quoted = message.split('`').skip(1).step_by(2);
+    let commands = quoted.filter_map(|text| text.strip_prefix("iosonde "));
+    commands.map(|text| text.split(' ').collect()).collect()
+}
+
+/// The remedies for a result of several runs have one line, and their commands succeed.
+#[test]
+fn remedies_for_several_runs_name_commands_that_succeed() {
+    let scratch = Scratch::new("several-runs");
+    scratch.done(&["probe", "sim:read_us=100,seed=1", "--quick"]);
+    let id = scratch.listed()[0][..10].to_owned();
+    for (words, commands) in [
+        (vec!["show", &id, "--from", "0.1s"], 2),
+        // No run is as long.
+        (vec!["show", &id, "--from", "9000s"], 2),
+        (vec!["merge", &id, &id], 1),
+    ] {
+        let output = scratch.run(&words);
+        assert_eq!(output.status.code(), Some(2), "{words:?}");
+        let message = error(&output);
+        assert_eq!(message.trim_end().lines().count(), 2, "{message}");
+        let named = named_commands(&message);
+        assert_eq!(named.len(), commands, "{message}");
+        for command in named {
+            let shown = scratch.done(&command);
+            assert!(shown.contains('.'), "{shown}");
+        }
+    }
+}
+
+/// The remedy names a result of the same kind, also if a result of another kind is later.
+#[test]
+fn comparison_without_common_figure_names_a_comparable_result() {
+    let scratch = Scratch::new("comparable");
+    let first = measure(&scratch, "--rw=randread");
+    let without = measure(&scratch, "--rw=randwrite");
+    let output = scratch.run(&["compare", &first, &without]);
+    assert_eq!(output.status.code(), Some(2));
+    let message = error(&output);
+    assert_eq!(named_commands(&message), [["list"]], "{message}");
+    measure(&scratch, "--rw=randread");
+    let output = scratch.run(&["compare", &first, &without]);
+    let message = error(&output);
+    let commands = named_commands(&message);
+    assert_eq!(commands.len(), 1, "{message}");
+    assert_eq!(commands[0][0], "compare", "{message}");
+    scratch.done(&commands[0]);
+}
+
 #[test]
 fn sum_of_runs_is_stored_and_unlike_runs_are_refused() {
     let scratch = Scratch::new("sum");

@@ -103,7 +103,7 @@ fn suite_fits_a_narrow_terminal_with_its_verdicts() {
             "not measured queries, ",
             "missed queries, ",
             "999k",
-            "0.1 times,",
+            "~0.10 times",
         ] {
             assert!(words(&text).contains(part), "{part}: {text}");
         }
@@ -179,6 +179,34 @@ fn stored_suite_ends_with_the_next_command() {
     assert!(
         last.ends_with("3fa9c1: iosonde report 3fa9c1 -o report.html"),
         "{text}"
+    );
+}
+
+#[test]
+fn verdicts_are_counted_below_long_output() {
+    let mut result = suite_with_long_texts();
+    result.judged.push(JudgedExpectation {
+        verdict: ExpectationVerdict::Met,
+        ..result.judged[0].clone()
+    });
+    let text = table_with_id(&result, (Some("3fa9c1"), ""), TextStyle::PLAIN);
+    let last: Vec<&str> = text.lines().rev().take(3).collect();
+    let counts = "verdicts   1 met, 1 missed, 1 not measured";
+    assert_eq!(last[1..], [counts, ""], "{text}");
+    let unstored = table_with_verdicts(&result, TextStyle::PLAIN);
+    assert!(text.starts_with(&unstored) && unstored.ends_with(&format!("\n\n{counts}\n")));
+    let rates = suite_of_rates();
+    assert_eq!(
+        table_with_verdicts(&rates, TextStyle::PLAIN),
+        table(&rates, TextStyle::PLAIN)
+    );
+    assert_eq!(verdicts_of_targets(std::slice::from_ref(&result)), "");
+    let all = verdicts_of_targets(&[result.clone(), result]);
+    let counts = "\nverdicts   2 targets: 2 met, 2 missed, 2 not measured\n";
+    assert_eq!(all, counts);
+    assert_eq!(
+        last_lines(&suite_of_rates(), None, ""),
+        "result     not stored\n"
     );
 }
 

@@ -47,8 +47,14 @@ fn request_error_names_the_request_and_the_failure() {
         (
             failed_request(500),
             "deleting j: no",
-            "see the message of the API server",
+            "look for a check that fails: `kubectl get --raw '/readyz?verbose'`",
         ),
+        (
+            failed_request(422),
+            "deleting j: no",
+            "change the option whose value the message names",
+        ),
+        (failed_request(429), "deleting j: no", "try again"),
         (
             failed(ApiFailure::Authentication { error: text("old") }),
             "asking the cluster for its version: authentication: old",

@@ -481,8 +481,9 @@ impl ApiFailure {
                      check quotas and policies"
                 }
                 404 => "check its name and the namespace (-n)",
-                409 => "try again",
-                _ => "see the message of the API server",
+                400 | 422 => "change the option whose value the message names",
+                409 | 429 => "try again",
+                _ => "look for a check that fails: `kubectl get --raw '/readyz?verbose'`",
             },
             ApiFailure::Authentication { .. } => RENEW_CREDENTIALS,
             ApiFailure::NoAnswer { .. } => {

@@ -20,7 +20,7 @@ impl SuitePlanner<'_> {
             Err(wrong) => return self.report_wrong_expectation(node, text, wrong),
         };
         let promise = match &expectation.claim {
-            Claim::Promised { product, .. } => match self.promise(product) {
+            Claim::Promised { product, .. } => match self.promise(&expectation, product) {
                 Ok(owed) => Some(owed),
                 Err((problem, help)) => {
                     let at = 0..text.len();
@@ -44,25 +44,32 @@ impl SuitePlanner<'_> {
         self.suite.expectations.push(expected);
     }
 
-    fn promise(&self, product: &str) -> Result<PromiseSource, (String, String)> {
-        let as_problem = |error: LimitsError| (error.to_string(), error.remedy());
-        let query: Query = product.parse().map_err(as_problem)?;
+    /// The promise of a product, or the error and its remedy.
+    fn promise(
+        &self,
+        expectation: &Expectation,
+        product: &str,
+    ) -> Result<PromiseSource, (String, String)> {
+        let parsed = product.parse::<Query>();
+        let query = parsed.map_err(|error| (error.to_string(), error.remedy()))?;
+        let as_problem = |query: &Query, error: LimitsError| {
+            let remedy = expectation.remedy(self.limits, query, &error);
+            (error.to_string(), remedy)
+        };
         match self.limits.evaluate(&query) {
             Ok(promise) => Ok(PromiseSource::Known(Box::new(promise))),
-            Err(error) if error.lacks("size") => self.by_size(query).map_err(as_problem),
-            Err(error) => Err(as_problem(error)),
-        }
-    }
-
-    /// Defers a promise until the volume size is known. Any other missing value is an error now.
-    fn by_size(&self, query: Query) -> Result<PromiseSource, LimitsError> {
-        let sized = Query {
-            size_gib: Some(SOME_GIB),
-            ..query.clone()
-        };
-        match self.limits.evaluate(&sized) {
-            Err(missing @ LimitsError::Missing { .. }) => Err(missing),
-            _ => Ok(PromiseSource::BySize(Box::new(query))),
+            Err(error) if error.lacks("size") => {
+                let sized = Query {
+                    size_gib: Some(SOME_GIB),
+                    ..query.clone()
+                };
+                // The size of the volume is known later. Any other missing value is an error now.
+                match self.limits.evaluate(&sized) {
+                    Err(missing @ LimitsError::Missing { .. }) => Err(as_problem(&sized, missing)),
+                    _ => Ok(PromiseSource::BySize(Box::new(query))),
+                }
+            }
+            Err(error) => Err(as_problem(&query, error)),
         }
     }
 

@@ -3,8 +3,10 @@
 use super::described;
 use super::mixed_targets::mixed_targets;
 use crate::commands::result_ref::ResultRef;
+use crate::commands::show_command::store_option;
 use crate::failure::CommandError;
 use iosonde_history::{HistoryPath, Loaded, RunDocument, RunRecord, StudyRecord, StudySummary};
+use iosonde_job::quote_shell_word;
 use iosonde_report::comparison::runs_on;
 use iosonde_report::probe::row;
 use iosonde_result::compare::{
@@ -26,7 +28,7 @@ pub(super) struct Chosen {
     /// How the runs accessed their storage, where known.
     ways: Vec<StorageUsed>,
     /// The stored result, if the side is a single one.
-    stored: Option<Box<Loaded>>,
+    pub(super) stored: Option<Box<Loaded>>,
     /// The label and its targets, if its results are of several targets.
     mixed_targets: Option<String>,
 }
@@ -35,7 +37,7 @@ impl Chosen {
     /// Reads a file that exists, a label, or the name of a stored result.
     pub(super) fn resolve(word: &str, store: Option<&Path>) -> Result<Chosen, CommandError> {
         match ResultRef::resolve(word, store)? {
-            ResultRef::File(found) => Chosen::file(word, found),
+            ResultRef::File(found) => Chosen::file(word, found, store),
             ResultRef::Label(store, found) => {
                 let says_more = |study: &StudySummary| {
                     matches!(study.kind.as_str(), "probe" | "sweep" | "load")
@@ -60,11 +62,19 @@ impl Chosen {
         }
     }
 
-    fn file(word: &str, mut found: Vec<StudyRecord>) -> Result<Chosen, CommandError> {
+    fn file(
+        word: &str,
+        mut found: Vec<StudyRecord>,
+        store: Option<&Path>,
+    ) -> Result<Chosen, CommandError> {
         let (Some(study), true) = (found.pop(), found.is_empty()) else {
+            let (file, options) = (quote_shell_word(word), store_option(store));
             return Err(CommandError::usage(
                 format!("{word} holds results of several targets"),
-                "import the file with `iosonde import`, then compare two results of `iosonde list`",
+                format!(
+                    "import them with `iosonde import {file}{options}`, then compare two results \
+                     of `iosonde list{options}`"
+                ),
             ));
         };
         Ok(Chosen {

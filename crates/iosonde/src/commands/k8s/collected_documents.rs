@@ -97,7 +97,7 @@ fn table(study: &StudyRecord) -> String {
     } else if let Some(pts) = study.pts(None) {
         report::pts::table(&pts)
     } else if let Some(suite) = study.suite(None) {
-        report::suite::table(&suite, Output::Standard.style())
+        report::suite::table_with_verdicts(&suite, Output::Standard.style())
     } else {
         let parts = study.runs.iter().flat_map(|run| run.parts.clone());
         report::figures::table(&parts.collect::<Vec<_>>())
@@ -206,7 +206,10 @@ mod tests {
             assert_eq!(study.machine.as_deref(), Some("n1"), "{kind}");
             assert_eq!(pod, "iosonde-01234567-0");
             assert!(study.started_at_ms > 0, "{kind}");
-            assert!(!table(study).is_empty(), "{kind}");
+            let text = table(study);
+            assert!(!text.is_empty(), "{kind}");
+            let has_counts = text.contains("\n\nverdicts   ");
+            assert_eq!(has_counts, kind == "suite", "{text}");
         }
     }
 

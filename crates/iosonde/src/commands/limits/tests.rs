@@ -186,7 +186,7 @@ fn remedies_for_missing_parameters_work_when_pasted() {
         ("gcp-pd-ssd --size 375GiB --machine n1", "add --vcpus 8"),
         (
             "gcp-pd-extreme --size 1TiB --iops 3000 --machine n2-standard-80",
-            "choose it with --cpu",
+            "add --cpu 'Ice Lake'",
         ),
     ] {
         assert_eq!(help(&refusal(line)), expected, "{line}");

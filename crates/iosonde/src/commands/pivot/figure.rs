@@ -2,6 +2,7 @@
 
 use crate::failure::CommandError;
 use iosonde_history::{Store, StudySummary};
+use iosonde_job::quote_shell_word;
 use iosonde_result::compare::{Bounds, Figure, IntervalBasis, Measure, ResultPart, Subject};
 use iosonde_study::load::LoadResult;
 use iosonde_suite::{FigureName, NamedPart, StepResult, StudyFigure, StudyFigureKind, SuiteResult};
@@ -165,7 +166,8 @@ fn of_found(
         return Ok(None);
     };
     if !figure.asked.is_highest() {
-        refuse_several(study, picked.iter().map(|one| one.name()))?;
+        let names = picked.iter().map(|one| one.name());
+        refuse_several(study, (figure, None), names)?;
     }
     let highest = picked
         .into_iter()
@@ -198,12 +200,15 @@ fn of_found(
 /// Fails if several parts have the name, as the choice would be ambiguous.
 fn refuse_several<'a>(
     study: &StudySummary,
+    (figure, subject): (&FigureName, Option<Subject>),
     names: impl Iterator<Item = &'a str>,
 ) -> Result<(), CommandError> {
     let names: BTreeSet<&str> = names.collect();
     if names.len() <= 1 {
         return Ok(());
     }
+    let named = names.iter().find(|name| !name.is_empty());
+    let example = figure.of_part(named.copied().unwrap_or_default(), subject);
     let names: Vec<&str> = names.into_iter().take(8).collect();
     Err(CommandError::usage(
         format!(
@@ -211,7 +216,7 @@ fn refuse_several<'a>(
             study.short_id,
             names.join(", ")
         ),
-        "name one of the parts, or take the highest figure: max_iops, max_bw",
+        format!("for example `--value {}`", quote_shell_word(&example)),
     ))
 }
 
@@ -237,7 +242,8 @@ fn of_parts<'a>(
         values.extend(found.map(|figure| (part.0, figure)));
     }
     if !figure.asked.is_highest() {
-        refuse_several(study, values.iter().map(|(part, _)| part.name.as_str()))?;
+        let names = values.iter().map(|(part, _)| part.name.as_str());
+        refuse_several(study, (figure, subject), names)?;
     }
     let highest = values
         .into_iter()
@@ -363,6 +369,36 @@ pub(super) mod tests {
         SuiteResult {
             interrupted: true,
             ..SuiteResult::from_steps("s", "sim:", steps)
+        }
+    }
+
+    #[test]
+    fn figure_of_several_parts_has_one_of_them_in_its_remedy() {
+        let part = |name: &str| ResultPart {
+            name: name.to_owned(),
+            pattern: IoPattern::default(),
+            figures: vec![Figure {
+                subject: Subject::Read,
+                measure: Measure::Iops,
+                value: 5.0,
+                bounds: None,
+                settled: None,
+            }],
+            role: Default::default(),
+        };
+        let parts = [part("c"), part("a b")];
+        for (text, option) in [
+            ("iops", "--value 'a b.iops'"),
+            ("read.iops", "--value 'a b.read.iops'"),
+        ] {
+            let figure = FigureName::parse(text).ok().unwrap();
+            let failure = of_parts(&summary(0), parts.iter(), &figure).unwrap_err();
+            assert_eq!(failure.usage_parts().1, format!("for example `{option}`"));
+            let one = FigureName::parse(&figure.of_part("a b", None))
+                .ok()
+                .unwrap();
+            let found = of_parts(&summary(0), parts.iter(), &one).unwrap();
+            assert_eq!(found.map(|found| found.value), Some(5.0));
         }
     }
 

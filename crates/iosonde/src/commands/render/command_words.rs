@@ -141,10 +141,10 @@ mod tests {
     use super::*;
 
     #[test]
-    fn invalid_option_names_the_help_of_its_command() {
+    fn invalid_option_has_an_example_of_its_value() {
         let words = ["iosonde", "probe", ".", "--size", "4x"].map(OsString::from);
         let text = command_words(&words).unwrap_err().text(false);
-        let help = "help: `iosonde probe --help` describes --size";
+        let help = "help: for example `--size 1g`";
         assert!(text.ends_with(help), "{text}");
     }
 

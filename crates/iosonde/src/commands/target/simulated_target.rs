@@ -2,6 +2,7 @@
 
 use crate::failure::CommandError;
 use iosonde_job::diagnostic::nearest;
+use iosonde_job::quote_shell_word;
 use iosonde_sim::keys::KEYS;
 use iosonde_sim::presets::PRESETS;
 use iosonde_sim::{SimSpec, SimSpecError};
@@ -66,7 +67,10 @@ fn refused(name: &str, error: &SimSpecError) -> CommandError {
             CommandError::usage(
                 format!("{name}: a simulated device has no key `{key}`"),
                 match near {
-                    Some(near) => format!("use {near}=VALUE; docs/sim.md lists all keys"),
+                    Some(near) => {
+                        let meant = quote_shell_word(&with_key(name, key, near));
+                        format!("use {meant}; docs/sim.md lists all keys")
+                    }
                     None => "leave the key out, or use one that docs/sim.md lists".to_owned(),
                 },
             )
@@ -76,6 +80,16 @@ fn refused(name: &str, error: &SimSpecError) -> CommandError {
             format!("use sim:{USUAL_DEVICE}, or values that docs/sim.md permits"),
         ),
     }
+}
+
+/// The name of a target with another key instead of `wrong`, which may be the end of a further key.
+fn with_key(name: &str, wrong: &str, key: &str) -> String {
+    let mut replaced = [':', ',', ' '].into_iter().map(|before| {
+        let typed = format!("{before}{wrong}=");
+        name.replacen(&typed, &format!("{before}{key}="), 1)
+    });
+    let replaced = replaced.find(|replaced| replaced != name);
+    replaced.unwrap_or_else(|| name.to_owned())
 }
 
 #[cfg(test)]
@@ -127,9 +141,15 @@ mod tests {
     fn invalid_device_options_have_one_remedy() {
         let expected = (
             "sim:read_su=5: a simulated device has no key `read_su`",
-            "use read_us=VALUE; docs/sim.md lists all keys",
+            "use sim:read_us=5; docs/sim.md lists all keys",
         );
         assert_eq!(error("read_su=5").usage_parts(), expected);
+        for (name, wrong, key, expected) in [
+            ("sim:read_us=5,us=3", "us", "seed", "sim:read_us=5,seed=3"),
+            ("sim:nvme, sed=3", "sed", "seed", "sim:nvme, seed=3"),
+        ] {
+            assert_eq!(with_key(name, wrong, key), expected);
+        }
         for options in ["noise=2", "nvme,hdd", "seed=1,seed=2", "qqqqqqqqq=1"] {
             let failure = error(options);
             assert_eq!(failure.status(), 2);
