@@ -163,8 +163,7 @@ fn notes_on_objectives(result: &LoadResult) -> Vec<String> {
     let most = result.points.iter().map(|point| point.runs).max();
     if let Some(most) = most.filter(|most| *most > 1) {
         notes.push(format!(
-            "Rates near the bound of an objective were offered up to {most} times. Their rows \
-             include the I/Os of all runs."
+            "Rates near the bound of an objective have the I/Os of up to {most} runs."
         ));
     }
     let mut answers = result.objectives.iter();

@@ -4,10 +4,12 @@
 //! (Little's law). They differ in what leaves the rate unchanged. A throttle counts I/Os or bytes,
 //! not their cost. It gives the same IOPS or the same bandwidth for other block sizes, the same for
 //! reads and writes, little variance, and the figure that a provider publishes. A device takes
-//! longer for larger blocks, and reads and writes differ.
+//! longer for larger blocks, and reads and writes differ. Larger blocks that reach the bandwidth of
+//! sequential I/O decide nothing: both have a limit of bandwidth too.
 //!
 //! All rules are pure functions of measurements.
 
+mod block_sizes;
 mod plateau;
 
 use crate::figures::cell::CurveCell;
@@ -18,6 +20,7 @@ use crate::figures::saturation_result::Saturation;
 use crate::probe_phase::ProbePhase;
 use crate::promise_check::PromiseCheck;
 use crate::words;
+use block_sizes::{BlockSizeComparison, across_sizes};
 use iosonde_job::plan::Direction;
 use iosonde_limits::Metric;
 use iosonde_result::run::VerdictKind;
@@ -228,7 +231,7 @@ fn from_figure(figure: &PhaseFigure, limit: Option<VerdictKind>) -> CeilingMeasu
     }
 }
 
-/// Returns the lowest depth, over all jobs, of the plateau of a knee search.
+/// Returns the fewest I/Os in flight, of all jobs, on the plateau of a knee search.
 pub(crate) fn flat_from(knee: &Knee) -> Option<u32> {
     let phase = knee.phase;
     let pattern = (phase.direction(), phase.is_random(), phase.block_bytes());
@@ -237,6 +240,22 @@ pub(crate) fn flat_from(knee: &Knee) -> Option<u32> {
         .map(|cell| from_cell(pattern.0, pattern.1, pattern.2, cell))
         .collect();
     plateau(&measured, pattern).map(|plateau| plateau.from.in_flight)
+}
+
+/// Returns the start of a plateau that no deeper cell of the same jobs leaves, in I/Os in flight of
+/// all jobs. `None` if the rate falls again, or differs from the maximum.
+#[must_use]
+pub fn level_from(knee: &Knee) -> Option<u32> {
+    let from = flat_from(knee)?;
+    let found = &knee.saturation;
+    let in_flight = |cell: &CurveCell| cell.jobs * cell.iodepth;
+    let cells = found.cells.iter().filter(|cell| cell.jobs == found.jobs);
+    let cells: Vec<&CurveCell> = cells.filter(|cell| in_flight(cell) >= from).collect();
+    let rates = cells.iter().map(|cell| cell.iops.mean);
+    let most = rates.fold(found.maximum.mean, f64::max);
+    let is_start_measured = cells.iter().any(|cell| in_flight(cell) == from);
+    let mut rates = cells.iter().map(|cell| cell.iops.mean);
+    (is_start_measured && rates.all(|rate| is_same(rate, most, SAME))).then_some(from)
 }
 
 fn from_cell(
@@ -286,7 +305,7 @@ fn ceiling(plateau: &Plateau, measured: &[CeilingMeasurement], held: &[PromiseCh
         LimitUnit::Bytes => plateau.bytes(),
     };
     let mut evidence = vec![plateau.words()];
-    evidence.extend(sizes.words());
+    evidence.extend(sizes.words(own.direction));
     let both_ways = both_ways(plateau, measured);
     if let Some(other) = &both_ways {
         evidence.push(format!(
@@ -312,7 +331,7 @@ fn ceiling(plateau: &Plateau, measured: &[CeilingMeasurement], held: &[PromiseCh
     } else {
         CeilingCause::Unclear
     };
-    evidence.push(conclusion(holder, counted));
+    evidence.insert(0, conclusion(holder, counted));
     Ceiling {
         direction: own.direction,
         random: own.random,
@@ -325,7 +344,8 @@ fn ceiling(plateau: &Plateau, measured: &[CeilingMeasurement], held: &[PromiseCh
 }
 
 /// Returns whether the invariants of a steady rate prove a throttle. Equal sequential reads and
-/// writes also occur on an HDD and over a link, so equality counts for random I/O only.
+/// writes also occur on an HDD and over a link, so equality counts for random I/O only. It does not
+/// count beside larger blocks at the sequential bandwidth: an SSD behind a link has both too.
 fn is_throttle_proved(
     counted: LimitUnit,
     plateau: &Plateau,
@@ -335,7 +355,7 @@ fn is_throttle_proved(
     let random = plateau.to.random;
     match counted {
         LimitUnit::Iops if sizes.same_iops.is_some() => both_ways || plateau.iops() > SEEKS_PER_S,
-        LimitUnit::Iops => both_ways && random,
+        LimitUnit::Iops => both_ways && random && !sizes.is_at_bandwidth,
         LimitUnit::Bytes => both_ways && random && sizes.same_bytes.is_some(),
     }
 }
@@ -350,7 +370,7 @@ fn conclusion(holder: CeilingCause, counted: LimitUnit) -> String {
     };
     let is_throttle = holder == CeilingCause::Throttle;
     let excluded = if is_throttle { ", not the device" } else { "" };
-    format!("{cause} is the bottleneck{excluded}")
+    format!("{cause}{excluded}")
 }
 
 fn direction_noun(direction: Direction) -> &'static str {
@@ -358,85 +378,6 @@ fn direction_noun(direction: Direction) -> &'static str {
         Direction::Read => "reads",
         Direction::Write => "writes",
         Direction::Trim => "trims",
-    }
-}
-
-/// Rates of other block sizes in the same direction and order.
-#[derive(Debug, Default)]
-struct BlockSizeComparison {
-    /// Block size with the same IOPS.
-    same_iops: Option<u64>,
-    /// Block size with the same bandwidth.
-    same_bytes: Option<u64>,
-    /// Larger blocks have fewer IOPS but more bandwidth: each takes longer, as on a device.
-    falls: bool,
-    /// Measurement of the block size that decides.
-    size: Option<CeilingMeasurement>,
-}
-
-impl BlockSizeComparison {
-    fn words(&self) -> Option<String> {
-        let measured = self.size?;
-        let size = words::bytes(measured.block_bytes);
-        let bytes = measured.iops * measured.block_bytes as f64;
-        Some(if self.same_iops.is_some() {
-            format!(
-                "blocks of {size} reach the same {} IOPS",
-                words::iops_text(measured.iops)
-            )
-        } else if self.same_bytes.is_some() {
-            format!(
-                "blocks of {size} reach the same {}",
-                words::bandwidth(bytes)
-            )
-        } else {
-            format!(
-                "blocks of {size} reach {} IOPS and {}: latency grows with the block size",
-                words::iops_text(measured.iops),
-                words::bandwidth(bytes)
-            )
-        })
-    }
-}
-
-fn across_sizes(plateau: &Plateau, measured: &[CeilingMeasurement]) -> BlockSizeComparison {
-    let own = plateau.to;
-    let ratio = |each: &CeilingMeasurement| {
-        let (a, b) = (each.block_bytes as f64, own.block_bytes as f64);
-        (a / b).max(b / a)
-    };
-    // At a shallower depth than the plateau, the other size may not be saturated.
-    let others = measured.iter().filter(|each| {
-        each.direction == own.direction
-            && each.random == own.random
-            && each.in_flight >= plateau.from.in_flight
-            && ratio(each) >= APART
-    });
-    // Of each size the deepest first, of all sizes the nearest first.
-    let mut others: Vec<&CeilingMeasurement> = others.collect();
-    others.sort_by(|a, b| {
-        let by_size = ratio(a).total_cmp(&ratio(b));
-        by_size.then(b.in_flight.cmp(&a.in_flight))
-    });
-    let same_iops = |each: &CeilingMeasurement| is_same(each.iops, plateau.iops(), SAME);
-    let same_bytes = |each: &CeilingMeasurement| {
-        let bytes = each.iops * each.block_bytes as f64;
-        is_same(bytes, plateau.bytes(), SAME)
-    };
-    // A byte limit may hide an IOPS limit at some sizes, so any size with an equal rate decides.
-    let telling = others
-        .iter()
-        .find(|each| same_iops(each) || same_bytes(each));
-    let Some(other) = telling.or(others.first()) else {
-        return BlockSizeComparison::default();
-    };
-    let same_iops = same_iops(other).then_some(other.block_bytes);
-    let same_bytes = same_bytes(other).then_some(other.block_bytes);
-    BlockSizeComparison {
-        same_iops,
-        same_bytes,
-        falls: same_iops.is_none() && same_bytes.is_none(),
-        size: Some(**other),
     }
 }
 

@@ -48,7 +48,7 @@ impl ProbeLive {
     }
 
     /// Creates a display for the target `index`, which takes turns with others: each line begins
-    /// with the target's number.
+    /// with the target's letter.
     pub(crate) fn of_several(index: usize, together: TargetsView, stop: StopSignal) -> Self {
         let mut live = ProbeLive::new(stop);
         live.together = Some((index, together));
@@ -101,10 +101,7 @@ impl ProbeLive {
     }
 
     fn line(&self, text: &str) {
-        let text = match &self.together {
-            Some((index, _)) => format!("{}: {text}", target_letter(*index)),
-            None => text.to_owned(),
-        };
+        let text = target_line(self.target_index(), text);
         let text = iosonde_job::escape_control_characters(&text);
         if self.view.is_live() {
             // The view wraps at the width of the terminal.
@@ -112,6 +109,11 @@ impl ProbeLive {
         }
         let wrapped = iosonde_report::text_table::wrapped(&text);
         self.view.line(wrapped.trim_end());
+    }
+
+    /// Index of the target among several. `None`: a single target.
+    fn target_index(&self) -> Option<usize> {
+        self.together.as_ref().map(|(index, _)| *index)
     }
 
     /// Whether the redrawn lines keep the results. Those of several targets show the last one only.
@@ -157,7 +159,7 @@ impl ProbeLive {
     }
 
     fn progress(&mut self, progress: &RunProgress<'_>) {
-        let phase = self.phase;
+        let (phase, index) = (self.phase, self.target_index());
         let is_bandwidth = phase.block_bytes() >= 1 << 20;
         let plus_minus = self.view.plus_minus();
         let settling = (self.activity).settling(progress, is_bandwidth, plus_minus);
@@ -169,7 +171,7 @@ impl ProbeLive {
         } else if let Some((rate, known)) = settling.filter(|_| !self.searching) {
             self.view.plain_line(progress.at_ns, || {
                 let line = format!("{:<28} {rate:<12} {known}", phase.title());
-                format!("{} so far", line.trim_end())
+                target_line(index, &format!("{} so far", line.trim_end()))
             });
         }
     }
@@ -188,14 +190,15 @@ impl ProbeLive {
 
     fn cell(&mut self, cell: &CurveCell) {
         self.searched_ns += cell.measured_ns;
-        let phase = self.phase;
+        let (phase, index) = (self.phase, self.target_index());
         self.view.plain_line(self.searched_ns, || {
             let at = format!(
                 "{}, {}",
                 phase.title(),
                 row::jobs_and_depth_text(cell.jobs, cell.iodepth)
             );
-            format!("{at:<28} {}", row::phase_rate_text(phase, cell.iops))
+            let rate = row::phase_rate_text(phase, cell.iops);
+            target_line(index, &format!("{at:<28} {rate}"))
         });
     }
 
@@ -244,6 +247,14 @@ impl StudyObserver for ProbeLive {
 impl Drop for ProbeLive {
     fn drop(&mut self) {
         self.finish();
+    }
+}
+
+/// A line of a target, after its letter if there are several targets.
+fn target_line(index: Option<usize>, text: &str) -> String {
+    match index {
+        Some(index) => format!("{}: {text}", target_letter(index)),
+        None => text.to_owned(),
     }
 }
 

@@ -40,21 +40,22 @@ pub(crate) fn is_certain(row: &ComparisonRow) -> bool {
 /// Certainty of a comparison. It counts all rows, also those that a short report leaves out, so
 /// that each report of two results says the same.
 pub(crate) fn certainty_of(comparison: &Comparison) -> String {
-    let differing = || comparison.rows.iter().filter(|row| differs(row));
-    let unsure = differing().filter(|row| !is_certain(row)).count();
-    certainty(unsure, differing().count())
+    let certain = || "all differences hold together with 95 % confidence".to_owned();
+    doubt_of(comparison).unwrap_or_else(certain)
 }
 
-/// Certainty of `differences`, of which `unsure` are not shown by intervals that hold together.
-fn certainty(unsure: usize, differences: usize) -> String {
+/// Doubt about the differences of a comparison. `None` if all hold together.
+pub(crate) fn doubt_of(comparison: &Comparison) -> Option<String> {
+    let differing = || comparison.rows.iter().filter(|row| differs(row));
+    let unsure = differing().filter(|row| !is_certain(row)).count();
+    doubt(unsure, differing().count())
+}
+
+/// Doubt about `differences`, of which `unsure` are not shown by intervals that hold together.
+fn doubt(unsure: usize, differences: usize) -> Option<String> {
     debug_assert!(unsure <= differences);
-    match unsure {
-        0 => "certain: all differences together hold at 95 %".to_owned(),
-        _ => format!(
-            "not certain: {unsure} of {} may be chance",
-            words::counted(differences, "difference")
-        ),
-    }
+    let all = words::counted(differences, "difference");
+    (unsure > 0).then(|| format!("not certain: {unsure} of {all} may be chance"))
 }
 
 #[cfg(test)]
@@ -96,7 +97,9 @@ mod tests {
             "not certain: 1 of 2 differences may be chance"
         );
         comparison.rows.pop();
-        assert!(certainty_of(&comparison).starts_with("certain"));
+        let certain = "all differences hold together with 95 % confidence";
+        assert_eq!(certainty_of(&comparison), certain);
+        assert_eq!(doubt_of(&comparison), None);
     }
 
     #[test]
@@ -108,10 +111,9 @@ mod tests {
 
     #[test]
     fn certainty_counts_differences_that_may_be_chance() {
-        assert!(certainty(0, 7).starts_with("certain"));
-        assert_eq!(
-            certainty(1, 1),
-            "not certain: 1 of 1 difference may be chance"
-        );
+        assert_eq!(doubt(0, 7), None);
+        let doubt = doubt(1, 1);
+        let words = "not certain: 1 of 1 difference may be chance";
+        assert_eq!(doubt.as_deref(), Some(words));
     }
 }

@@ -2,64 +2,11 @@
 
 use crate::intervals::NOT_KNOWN;
 use iosonde_result::compare::{Ratio, informative_interval};
-use iosonde_study::words;
 
 /// Ratios from this one are not shown.
 const RATIO_SHOWN_MOST: f64 = 9999.5;
 /// Text of a ratio that is not shown.
 const RATIO_ABOVE_MOST: &str = "9999+";
-
-/// Notation of the ratios of a table.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum RatioNotation {
-    /// The second side divided by the first: `0.800`.
-    Quotient,
-    /// A factor of at least 1 with its direction: `1.25x lower`.
-    Factor,
-}
-
-impl RatioNotation {
-    /// Heading of the column.
-    pub(super) fn heading(self) -> &'static str {
-        match self {
-            RatioNotation::Quotient => "B / A",
-            RatioNotation::Factor => "B vs A",
-        }
-    }
-
-    pub(super) fn text(self, ratio: &Ratio) -> String {
-        let factor = self.number(self.shown(ratio).value);
-        match (self, ratio.value < 1.0) {
-            (RatioNotation::Quotient, _) => factor,
-            (RatioNotation::Factor, true) => format!("{factor}x lower"),
-            (RatioNotation::Factor, false) => format!("{factor}x higher"),
-        }
-    }
-
-    /// Formats the interval of the number in [`Self::text`].
-    pub(super) fn interval(self, ratio: &Ratio) -> String {
-        interval_of(&self.shown(ratio), |end| self.number(end))
-    }
-
-    fn number(self, ratio: f64) -> String {
-        match self {
-            RatioNotation::Quotient => number(ratio),
-            RatioNotation::Factor if ratio < RATIO_SHOWN_MOST => words::three_digits(ratio),
-            RatioNotation::Factor => RATIO_ABOVE_MOST.to_owned(),
-        }
-    }
-
-    /// The ratio whose number is shown: the inverse if a factor would be below 1.
-    fn shown(self, ratio: &Ratio) -> Ratio {
-        match self == RatioNotation::Factor && ratio.value < 1.0 {
-            true => Ratio {
-                value: 1.0 / ratio.value,
-                interval: ratio.interval.map(|(low, high)| (1.0 / high, 1.0 / low)),
-            },
-            false => *ratio,
-        }
-    }
-}
 
 /// Formats a ratio with three or four significant digits.
 pub(super) fn number(ratio: f64) -> String {
@@ -80,10 +27,6 @@ pub(super) fn number(ratio: f64) -> String {
 
 /// Formats the interval of a ratio. Of a wide one, only the end that shows a difference is left.
 pub(super) fn interval(ratio: &Ratio) -> String {
-    interval_of(ratio, number)
-}
-
-fn interval_of(ratio: &Ratio, number: impl Fn(f64) -> String) -> String {
     let Some((low, high)) = ratio.interval else {
         return "-".to_owned();
     };
@@ -137,25 +80,5 @@ mod tests {
         assert_eq!(shown(0.02, Some((0.0, 0.5))), "below 0.500");
         assert_eq!(shown(1.0, Some((0.000_001, 582.0))), "not known");
         assert_eq!(shown(1.0, None), "-");
-    }
-
-    #[test]
-    fn factor_names_direction_and_inverts_small_ratios() {
-        let shown = |value: f64, low: f64, high: f64| {
-            let ratio = Ratio {
-                value,
-                interval: Some((low, high)),
-            };
-            let notation = RatioNotation::Factor;
-            (notation.text(&ratio), notation.interval(&ratio))
-        };
-        let texts = |text: &str, interval: &str| (text.to_owned(), interval.to_owned());
-        assert_eq!(
-            shown(0.0005, 0.0004, 0.000_625),
-            texts("2000x lower", "1600-2500")
-        );
-        assert_eq!(shown(1.5, 1.47, 1.53), texts("1.50x higher", "1.47-1.53"));
-        assert_eq!(shown(8.56, 8.5, 11.1), texts("8.56x higher", "8.50-11.1"));
-        assert_eq!(shown(0.02, 0.0, 0.5), texts("50.0x lower", "above 2.00"));
     }
 }

@@ -1,8 +1,7 @@
 //! A comparison on one screen: the verdict, then the rows that differ, the largest first.
 
 use super::ComparisonDocument;
-use super::advantage::{advantage, certainty_of, differs, range_of_advantages};
-use super::ratio_text::RatioNotation;
+use super::advantage::{advantage, certainty_of, differs, doubt_of, range_of_advantages};
 use crate::text_style::{TextRole, TextStyle};
 use crate::text_table::{SCREEN_LINES, wrapped};
 use crate::unique;
@@ -28,18 +27,18 @@ struct VerdictSentence {
 }
 
 /// Returns the verdict, the names of the sides, the rows that differ, and the count of the others.
-/// If the verdict leaves the screen, it is repeated at the end.
+/// If the verdict leaves the screen, it is repeated at the end, with a doubt but no confidence.
 pub(super) fn short_comparison_text(document: &ComparisonDocument<'_>, style: TextStyle) -> String {
     let comparison = document.comparison;
     let paragraph = |text: &str| wrapped(&escape_control_characters(text));
-    let verdict = verdict(comparison).text(style);
-    let mut text = verdict.clone();
+    let certainty = certainty_of(comparison);
+    let mut text = verdict(comparison, Some(certainty)).text(style);
     text.push('\n');
     text.push_str(&paragraph(&format!("A  {}", document.a)));
     text.push_str(&paragraph(&format!("B  {}", document.b)));
     let rows = largest(comparison);
     if !rows.is_empty() {
-        let table = document.rows(&rows, RatioNotation::Factor, style);
+        let table = document.rows(&rows, style);
         text.push_str(&format!("\n{table}"));
     }
     let rest = hidden_rows_text(comparison, &rows);
@@ -55,7 +54,8 @@ pub(super) fn short_comparison_text(document: &ComparisonDocument<'_>, style: Te
         text.push_str(&format!("\n{}", escape_control_characters(&table)));
     }
     if text.lines().count() > SCREEN_LINES {
-        text.push_str(&format!("\n{verdict}"));
+        let repeated = verdict(comparison, doubt_of(comparison)).text(style);
+        text.push_str(&format!("\n{repeated}"));
     }
     text
 }
@@ -87,7 +87,7 @@ fn hidden_rows_text(comparison: &Comparison, shown: &[ComparisonRow]) -> Option<
         return None;
     }
     if shown.is_empty() {
-        return Some("`--details` prints all rows.".to_owned());
+        return Some("`--details` prints all figures.".to_owned());
     }
     let hidden = |verdict| {
         let shown = shown.iter().filter(|row| row.verdict == verdict).count();
@@ -104,21 +104,22 @@ fn hidden_rows_text(comparison: &Comparison, shown: &[ComparisonRow]) -> Option<
     ];
     let counts = counts.into_iter().filter(|(count, _)| *count > 0);
     let counts: Vec<String> = counts
-        .map(|(count, what)| format!("{}: {what}", words::counted(count, "more row")))
+        .map(|(count, what)| format!("{}: {what}", words::counted(count, "more figure")))
         .collect();
     let all = counts.join("; ");
-    (!all.is_empty()).then(|| format!("{all}. `--details` prints all rows."))
+    (!all.is_empty()).then(|| format!("{all}. `--details` prints all figures."))
 }
 
-/// Returns which side is faster, by how much, in how many rows, and how certain that is.
-fn verdict(comparison: &Comparison) -> VerdictSentence {
+/// Returns which side is faster, by how much, in how many rows, and how certain that is, if
+/// `certainty` has words for it. A row is a figure of both sides.
+fn verdict(comparison: &Comparison, certainty: Option<String>) -> VerdictSentence {
     let rows = &comparison.rows;
     let count = |verdict| comparison.count(verdict);
     let (faster, slower) = (
         count(ComparisonVerdict::Faster),
         count(ComparisonVerdict::Slower),
     );
-    let all = words::counted(rows.len(), "row");
+    let all = words::counted(rows.len(), "figure");
     let by = |verdict| range_of_advantages(rows.iter().filter(|row| row.verdict == verdict));
     let (start, meaning, rest) = match (faster, slower) {
         (0, 0) => return without_difference(comparison),
@@ -139,7 +140,7 @@ fn verdict(comparison: &Comparison) -> VerdictSentence {
             ),
         ),
         _ => (
-            "Neither is faster in all rows",
+            "Neither is faster in all figures",
             TextRole::Unsure,
             format!(
                 ": B is {} as fast in {faster} of {all}, A {} in {slower}",
@@ -151,13 +152,16 @@ fn verdict(comparison: &Comparison) -> VerdictSentence {
     VerdictSentence {
         start,
         meaning: Some(meaning),
-        rest: format!("{rest}; {}.", certainty_of(comparison)),
+        rest: match certainty {
+            Some(certainty) => format!("{rest}; {certainty}."),
+            None => format!("{rest}."),
+        },
     }
 }
 
 /// The verdict on sides of which no row differs.
 fn without_difference(comparison: &Comparison) -> VerdictSentence {
-    let all = words::counted(comparison.rows.len(), "row");
+    let all = words::counted(comparison.rows.len(), "figure");
     let undecided = comparison.count(ComparisonVerdict::Undecided);
     if let Some(rest) = apparent_difference(comparison) {
         return VerdictSentence {
@@ -194,7 +198,7 @@ fn apparent_difference(comparison: &Comparison) -> Option<String> {
     };
     let different = comparison.rows.iter().filter(looks_different);
     let (slower, faster): (Vec<_>, Vec<_>) = different.partition(|row| row.slower_by() > 0.0);
-    let all = words::counted(comparison.rows.len(), "row");
+    let all = words::counted(comparison.rows.len(), "figure");
     let by = |rows: &[&ComparisonRow]| range_of_advantages(rows.iter().copied());
     let apparent = match (faster.len(), slower.len()) {
         (0, 0) => return None,

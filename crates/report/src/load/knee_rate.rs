@@ -28,14 +28,30 @@ pub(super) struct KneeRate {
 /// Behaviour at higher rates.
 #[derive(Debug, Clone, Copy, PartialEq)]
 enum BeyondKnee {
-    /// The latency is higher.
+    /// The latency is higher: at the next measured rate, and at the first that has [`GROWN`] times
+    /// the latency.
     Slower {
-        rate: f64,
-        p99_ns: f64,
-        p99_half_ns: Option<f64>,
+        next: MeasuredRate,
+        grown: Option<MeasuredRate>,
     },
     /// The target fell behind.
     FellBehind { rate: f64 },
+}
+
+/// A rate beyond the knee.
+#[derive(Debug, Clone, Copy, PartialEq)]
+struct MeasuredRate {
+    rate: f64,
+    p99_ns: f64,
+    p99_half_ns: Option<f64>,
+}
+
+impl MeasuredRate {
+    /// Formats `260 us at 55.1k`.
+    fn words(&self) -> String {
+        let p99 = p99_text(self.p99_ns, self.p99_half_ns);
+        format!("{p99} at {}", words::iops_text(self.rate))
+    }
 }
 
 /// Offered rate and p99 of each rate that the target sustained.
@@ -83,13 +99,18 @@ impl KneeRate {
         let power = |(rate, p99_ns): (f64, f64)| rate / p99_ns.max(f64::MIN_POSITIVE);
         let best = known.iter().copied();
         let (rate, p99_ns) = best.max_by(|a, b| power(*a).total_cmp(&power(*b)))?;
-        let mut higher = known.iter().filter(|(other, _)| *other > rate);
-        let grown = higher.clone().find(|(_, ns)| *ns >= GROWN * p99_ns);
-        let slower = grown.or_else(|| higher.rfind(|(_, ns)| *ns > p99_ns));
-        let slower = slower.map(|(rate, p99_ns)| BeyondKnee::Slower {
+        let is_slower = |(other, ns): &(f64, f64)| *other > rate && *ns > p99_ns;
+        let mut slower: Vec<(f64, f64)> = known.iter().copied().filter(is_slower).collect();
+        slower.sort_by(|a, b| a.0.total_cmp(&b.0));
+        let measured = |(rate, p99_ns): &(f64, f64)| MeasuredRate {
             rate: *rate,
             p99_ns: *p99_ns,
             p99_half_ns: p99_half_ns(result, *rate),
+        };
+        let grown = slower.iter().skip(1).find(|(_, ns)| *ns >= GROWN * p99_ns);
+        let slower = slower.first().map(|next| BeyondKnee::Slower {
+            next: measured(next),
+            grown: grown.filter(|_| next.1 < GROWN * p99_ns).map(&measured),
         });
         let behind = lowest_behind(result, rate).map(|rate| BeyondKnee::FellBehind { rate });
         Some(KneeRate {
@@ -106,15 +127,10 @@ impl KneeRate {
             format!(" ({} % of capacity)", percent_of(self.rate, capacity))
         });
         let beyond = match self.beyond {
-            BeyondKnee::Slower {
-                rate,
-                p99_ns,
-                p99_half_ns,
-            } => format!(
-                "{} at {}",
-                p99_text(p99_ns, p99_half_ns),
-                words::iops_text(rate)
-            ),
+            BeyondKnee::Slower { next, grown } => {
+                let grown = grown.map(|grown| format!(" and {}", grown.words()));
+                format!("{}{}", next.words(), grown.unwrap_or_default())
+            }
             BeyondKnee::FellBehind { rate } => {
                 format!("the target fell behind at {}", words::iops_text(rate))
             }
@@ -196,10 +212,14 @@ mod tests {
             p99_half_ns: None,
             beyond,
         };
-        let slower = BeyondKnee::Slower {
+        let measured = MeasuredRate {
             rate,
             p99_ns,
             p99_half_ns: None,
+        };
+        let slower = BeyondKnee::Slower {
+            next: measured,
+            grown: Some(measured),
         };
         let p99 = p99_text(p99_ns, None);
         let sentences = [
@@ -224,14 +244,25 @@ mod tests {
             p99_half_ns: Some(1e3),
             beyond,
         };
-        let slower = BeyondKnee::Slower {
-            rate: 4500.0,
-            p99_ns: 4.09e6,
-            p99_half_ns: None,
+        let measured = |rate: f64, p99_ns: f64, p99_half_ns| MeasuredRate {
+            rate,
+            p99_ns,
+            p99_half_ns,
         };
+        let next = measured(4500.0, 4.09e6, None);
+        let slower = BeyondKnee::Slower { next, grown: None };
         assert_eq!(
             knee(slower).sentence(Some(5000.0)),
             "near 3.50k IOPS (70 % of capacity): p99 is 1.45 ms, ~4.1 ms at 4.50k"
+        );
+        // The next rate is not skipped if another has twice the latency.
+        let both = BeyondKnee::Slower {
+            next: measured(4000.0, 1.8e6, Some(1e3)),
+            grown: Some(next),
+        };
+        assert_eq!(
+            knee(both).sentence(None),
+            "near 3.50k IOPS: p99 is 1.45 ms, 1.80 ms at 4.00k and ~4.1 ms at 4.50k"
         );
         let behind = BeyondKnee::FellBehind { rate: 5500.0 };
         assert_eq!(

@@ -1,6 +1,7 @@
 //! Knee and bottleneck of each pattern: pairs of a name and a sentence.
 
 use super::{maximum_depth, row};
+use iosonde_job::plan::Direction;
 use iosonde_result::run::{Verdict, VerdictKind};
 use iosonde_study::ceiling::Ceiling;
 use iosonde_study::probe::{Knee, PhaseFigure, PhaseRun, ProbePhase, ProbeResult};
@@ -100,22 +101,40 @@ pub(super) fn bottlenecks(result: &ProbeResult) -> Vec<(&'static str, String)> {
 
 /// Rates that more I/Os in flight do not raise, with the cause; once for patterns that share it.
 pub fn ceilings(result: &ProbeResult) -> Vec<(&'static str, String)> {
-    let mut found: Vec<(&Ceiling, Vec<String>)> = Vec::new();
+    let mut found: Vec<Vec<&Ceiling>> = Vec::new();
     for ceiling in &result.ceilings {
         let is_same = |other: &Ceiling| {
             (other.counted, other.holder) == (ceiling.counted, ceiling.holder)
                 && (other.per_s / ceiling.per_s - 1.0).abs() <= SAME
         };
-        match found.iter_mut().find(|(other, _)| is_same(other)) {
-            Some((_, names)) => names.push(ceiling.name()),
-            None => found.push((ceiling, vec![ceiling.name()])),
+        match found.iter_mut().find(|group| is_same(group[0])) {
+            Some(group) => group.push(ceiling),
+            None => found.push(vec![ceiling]),
         }
     }
-    let sentence = |(ceiling, names): (&Ceiling, Vec<String>)| {
-        let text = format!("{}: {}", names.join(", "), ceiling.evidence);
+    let sentence = |group: &Vec<&Ceiling>| {
+        let text = format!("{}: {}", pattern_names(group), group[0].evidence);
         ("bottleneck", text)
     };
-    found.into_iter().map(sentence).collect()
+    found.iter().map(sentence).collect()
+}
+
+/// Names the patterns of some ceilings: `random reads and writes of 4 KiB`.
+fn pattern_names(group: &[&Ceiling]) -> String {
+    let other_way = |ceiling: &Ceiling, direction: Direction| {
+        let pattern = (direction, ceiling.random, ceiling.block_bytes);
+        let mut all = group.iter();
+        all.any(|other| (other.direction, other.random, other.block_bytes) == pattern)
+    };
+    let name = |ceiling: &&Ceiling| match ceiling.direction {
+        Direction::Read if other_way(ceiling, Direction::Write) => {
+            Some(ceiling.name().replacen("reads", "reads and writes", 1))
+        }
+        Direction::Write if other_way(ceiling, Direction::Read) => None,
+        _ => Some(ceiling.name()),
+    };
+    let names: Vec<String> = group.iter().filter_map(name).collect();
+    names.join(", ")
 }
 
 /// Figure and bottleneck of a phase, unless reported elsewhere or implied by the phase.

@@ -2,7 +2,7 @@
 
 use super::row::{cell_range, jobs_and_depth_text, phase_rate_text, within};
 use iosonde_job::plan::Direction;
-use iosonde_study::ceiling::{Ceiling, CeilingCause};
+use iosonde_study::ceiling::{Ceiling, CeilingCause, level_from};
 use iosonde_study::probe::{Knee, PhaseFigure, ProbeResult, RateEstimate};
 use iosonde_study::saturation::{CurveCell, DepthPoint};
 use iosonde_study::sweep::LARGE_BYTES;
@@ -47,22 +47,56 @@ impl MaximumDepths {
         self.from != self.to && knee.saturation.claims().plateau
     }
 
-    /// Formats `depth 64`, `2 jobs x depth 64`, `depths 16 to 32`, or `from depth 16 on` if the
-    /// rate stays level.
-    fn words(self, knee: &Knee) -> String {
+    /// Formats `depth 64`, `2 jobs x depth 64`, `depths 16 to 32`, or `from depth 16 on` and
+    /// `from depth 16 on with 2 jobs` if the rate stays level. `lower` follows the depth.
+    fn words(self, knee: &Knee, lower: &str) -> String {
         let jobs = knee.saturation.jobs;
+        let with_jobs = match jobs {
+            1 => String::new(),
+            jobs => format!(" with {jobs} jobs"),
+        };
         match self.is_level(knee) {
-            true => format!("from {} on", jobs_and_depth_text(jobs, self.from)),
-            false => cell_range(jobs, self.from, self.to),
+            true => format!("from depth {}{lower} on{with_jobs}", self.from),
+            false => format!("{}{lower}", cell_range(jobs, self.from, self.to)),
         }
+    }
+
+    /// Formats `about the same from depth 32 on`, if a lower depth of a plateau was measured faster
+    /// than the maximum, within its interval.
+    fn faster_plateau(self, knee: &Knee) -> Option<String> {
+        let found = &knee.saturation;
+        let from = level_from(knee).filter(|_| !self.is_level(knee))?;
+        let text = |mean: f64| {
+            let maximum = found.maximum;
+            phase_rate_text(knee.phase, RateEstimate { mean, ..maximum })
+        };
+        let is_faster = |cell: &CurveCell| {
+            let (own, most) = (cell.iops.mean, found.maximum.mean);
+            own > most && text(own) != text(most)
+        };
+        let is_on_plateau = |cell: &&CurveCell| {
+            cell.jobs == found.jobs && cell.iodepth < self.from && cell.iodepth * cell.jobs >= from
+        };
+        let mut cells = found.cells.iter().filter(is_on_plateau);
+        cells.any(is_faster).then(|| same_from(knee, from))
+    }
+}
+
+/// Describes a plateau that begins at this number of I/Os in flight.
+fn same_from(knee: &Knee, in_flight: u32) -> String {
+    match knee.saturation.jobs {
+        1 => format!("about the same from depth {in_flight} on"),
+        _ => format!("about the same from {in_flight} I/Os in flight on"),
     }
 }
 
 /// Depths of a maximum in words. Short texts leave some of them out.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) struct MaximumDepthWords {
-    /// `at depth 128`, `at depth 16 or lower`, `from depth 16 on`.
+    /// `at depth 128`, `at depth 16 or lower`, `from depth 16 or lower on`.
     pub(super) at: String,
+    /// Plateau with a faster depth: `about the same from depth 32 on`.
+    same: Option<String>,
     /// Share of the maximum at a knee of a lower depth: `98 % at depth 64`.
     share: Option<String>,
     /// Averaged depths of a level rate: `mean of depths 16 to 32`.
@@ -70,8 +104,8 @@ pub(super) struct MaximumDepthWords {
 }
 
 impl MaximumDepthWords {
-    /// Describes the depths of a known maximum. A depth is `or lower` or has a `perhaps lower` if
-    /// a lower depth than the knee may reach as much.
+    /// Describes the depths of a known maximum. A depth is `or lower`, and a share has a `perhaps
+    /// lower`, if a lower depth than the knee may reach as much.
     pub(super) fn from_knee(knee: &Knee) -> MaximumDepthWords {
         let found = &knee.saturation;
         let claims = found.claims();
@@ -86,23 +120,22 @@ impl MaximumDepthWords {
         });
         // A rate that still rises is not reached at a lower depth.
         let may_be_lower = !has_share && !claims.rises && (!claims.knee || is_deeper);
-        let lower = match (may_be_lower, is_level) {
-            (false, _) => "",
-            (true, false) => " or lower",
-            (true, true) => ", perhaps lower",
-        };
+        let lower = if may_be_lower { " or lower" } else { "" };
         let at = if is_level { "" } else { "at " };
         let mean = is_level.then(|| format!("mean of depths {} to {}", depths.from, depths.to));
         MaximumDepthWords {
-            at: format!("{at}{}{lower}", depths.words(knee)),
+            at: format!("{at}{}", depths.words(knee, lower)),
+            same: depths.faster_plateau(knee).filter(|_| !claims.rises),
             share,
             mean,
         }
     }
 
-    /// Returns the depth and the share at the knee: `at depth 128 (98 % at depth 64)`.
+    /// Returns the depth and the share at the knee: `at depth 128 (98 % at depth 64)`. A plateau
+    /// with a faster depth stands for the share: `at depth 64, about the same from depth 32 on`.
     pub(super) fn with_share(&self) -> String {
-        self.with_brackets(self.share.iter())
+        let share = self.share.iter().filter(|_| self.same.is_none());
+        self.with_brackets(share)
     }
 
     /// Returns all words: `from depth 16 on (98 % at depth 8; mean of depths 16 to 32)`.
@@ -112,9 +145,11 @@ impl MaximumDepthWords {
 
     fn with_brackets<'a>(&self, bracketed: impl Iterator<Item = &'a String>) -> String {
         let bracketed: Vec<&str> = bracketed.map(String::as_str).collect();
+        let same = self.same.as_ref();
+        let same = same.map_or(String::new(), |same| format!(", {same}"));
         match bracketed.is_empty() {
-            true => self.at.clone(),
-            false => format!("{} ({})", self.at, bracketed.join("; ")),
+            true => format!("{}{same}", self.at),
+            false => format!("{}{same} ({})", self.at, bracketed.join("; ")),
         }
     }
 }
@@ -149,7 +184,7 @@ pub(super) fn most_and_depth(knee: &Knee, is_of_short_runs: bool) -> String {
     let Some(maximum) = found.known_maximum() else {
         return "not known".to_owned();
     };
-    let at = MaximumDepths::from_knee(knee).words(knee);
+    let at = MaximumDepths::from_knee(knee).words(knee, "");
     let runs = if is_of_short_runs {
         ", in short runs"
     } else {
@@ -216,7 +251,8 @@ fn has_other_cause(result: &ProbeResult, knee: &Knee) -> bool {
 pub fn knee_in_short(knee: &Knee, plus_minus: &str) -> (String, String) {
     let found = &knee.saturation;
     if !found.claims().maximum {
-        let (most, known, _) = found.most_in_words(knee.phase.block_bytes() >= LARGE_BYTES);
+        let is_large = knee.phase.block_bytes() >= LARGE_BYTES;
+        let (most, known, _) = found.most_in_words(is_large, plus_minus);
         return ("not known".to_owned(), format!("{most} {known}"));
     }
     let error = error_in_words(knee, plus_minus);
@@ -239,7 +275,8 @@ pub fn knee_text(knee: &Knee, plus_minus: &str) -> String {
     let found = &knee.saturation;
     let claims = found.claims();
     if !claims.maximum {
-        let (most, known, at) = found.most_in_words(knee.phase.block_bytes() >= LARGE_BYTES);
+        let is_large = knee.phase.block_bytes() >= LARGE_BYTES;
+        let (most, known, at) = found.most_in_words(is_large, plus_minus);
         return format!("not known; the fastest was {at} with {most} {known}");
     }
     let error = error_in_words(knee, plus_minus);
@@ -248,181 +285,18 @@ pub fn knee_text(knee: &Knee, plus_minus: &str) -> String {
     let beyond = match found.latency_only {
         None if claims.rises => format!("the rate still rises at depth {}", found.deepest()),
         None => format!("depths above {} were not measured", found.deepest()),
-        Some(_) if !claims.plateau => "more depth may raise the rate".to_owned(),
+        Some(_) if !claims.plateau => match level_from(knee) {
+            // The depths have it already.
+            Some(from) if depths.contains(&same_from(knee, from)) => {
+                return format!("{most} {error}{depths}");
+            }
+            Some(from) => same_from(knee, from),
+            None => "more depth may raise the rate".to_owned(),
+        },
         Some(nearly) => gain_beyond(knee, nearly),
     };
     format!("{most} {error}{depths}; {beyond}")
 }
 
 #[cfg(test)]
-mod tests {
-    use super::*;
-    use crate::probe::row::{titles, titles_of_probes};
-    use crate::probe::simulated::probed;
-    use iosonde_result::run::{Verdict, VerdictKind};
-    use iosonde_study::ceiling::LimitUnit;
-    use iosonde_study::probe::{ProbeBudget, ProbePhase, most_of};
-
-    /// Knee of random reads at depth 64 of one job, and the maximum at depth 128. `slow` is the
-    /// rate of depth 32.
-    fn knee_below_maximum(slow: f64) -> Knee {
-        let result = probed("nvme", ProbeBudget::NORMAL);
-        let is_read = |knee: &&Knee| knee.phase == ProbePhase::RandomRead;
-        let mut read = result.knees.iter().find(is_read).unwrap().clone();
-        let found = &mut read.saturation;
-        let mut cells = vec![found.cells[0].clone(); 3];
-        let measured = [(32, slow), (64, 752_832.0), (128, 763_424.0)];
-        for (cell, (iodepth, iops)) in cells.iter_mut().zip(measured) {
-            (cell.jobs, cell.iodepth, cell.iops.mean) = (1, iodepth, iops);
-            cell.iops.error = Some(300.0);
-        }
-        (found.jobs, found.longer_run, found.plateau) = (1, None, None);
-        found.maximum = cells[2].iops;
-        (found.knee.iodepth, found.knee.iops) = (64, cells[1].iops.mean);
-        (found.latency_only, found.cells) = (Some(found.knee), cells);
-        read
-    }
-
-    /// A report named the maximum of depth 128 as the rate of depth 64, which was slower.
-    #[test]
-    fn maximum_names_depth_of_its_own_rate() {
-        let mut read = knee_below_maximum(376_310.0);
-        let words = |knee: &Knee| MaximumDepthWords::from_knee(knee).whole();
-        let beyond = |knee: &Knee| gain_beyond(knee, knee.saturation.knee);
-        assert_eq!(words(&read), "at depth 128 (98 % at depth 64)");
-        assert_eq!(most_and_depth(&read, false), "763k IOPS, depth 128");
-        let growth = "above depth 64 the rate grows by less than 2 %";
-        assert_eq!(beyond(&read), growth);
-        let found = &mut read.saturation;
-        found.cells[0].iops.mean = 763_300.0;
-        let perhaps = "at depth 128 (98 % at depth 64, perhaps lower)";
-        assert_eq!(words(&read), perhaps);
-        // A knee that was measured faster than the maximum has no share of it.
-        read.saturation.knee.iops = 763_500.0;
-        assert_eq!(words(&read), "at depth 128 or lower");
-        let found = &mut read.saturation;
-        found.knee.iops = 752_832.0;
-        (found.cells[0].iops.mean, found.cells[1].iops.mean) = (376_310.0, 763_100.0);
-        assert_eq!(words(&read), "at depth 64");
-        assert_eq!(beyond(&read), "more depth only adds latency");
-        // The mean of a plateau is the rate of none of its depths.
-        let found = &mut read.saturation;
-        found.cells[1].iops.mean = 770_000.0;
-        found.plateau = Some((64, 128));
-        found.maximum.mean = 766_700.0;
-        let level = MaximumDepthWords::from_knee(&read);
-        assert_eq!(level.with_share(), "from depth 64 on");
-        let whole = "from depth 64 on (mean of depths 64 to 128)";
-        assert_eq!(level.whole(), whole);
-        assert_eq!(beyond(&read), "above depth 64 only latency grows");
-        assert_eq!(most_and_depth(&read, false), "767k IOPS, from depth 64 on");
-    }
-
-    /// The report said "at depth 128 or lower, still rising".
-    #[test]
-    fn rising_maximum_is_not_at_a_lower_depth() {
-        let mut read = knee_below_maximum(763_300.0);
-        let found = &mut read.saturation;
-        (found.knee.iodepth, found.knee.iops) = (128, 763_424.0);
-        found.latency_only = None;
-        let claims = found.claims();
-        assert!(claims.rises && !claims.knee, "{claims:?}");
-        assert_eq!(MaximumDepthWords::from_knee(&read).whole(), "at depth 128");
-    }
-
-    /// A drive whose longer run of random writes is slower, without a sign of a throttle.
-    fn probed_without_throttle() -> ProbeResult {
-        let mut result = probed("nvme", ProbeBudget::NORMAL);
-        result.ceilings.clear();
-        for run in &mut result.runs {
-            run.result.verdicts.clear();
-        }
-        result
-    }
-
-    fn hint_for_writes(result: &ProbeResult) -> Option<String> {
-        let is_write = |knee: &&Knee| knee.phase == ProbePhase::RandomWrite;
-        let knee = result.knees.iter().find(is_write).unwrap();
-        write_cache_hint(result, knee, result.sustained_rate(knee).unwrap())
-    }
-
-    #[test]
-    fn write_cache_hint_counts_only_faster_runs() {
-        let mut result = probed_without_throttle();
-        let phase = ProbePhase::RandomWrite;
-        let figure = result.figure(phase).unwrap().clone();
-        let mut knees = result.knees.iter_mut();
-        let knee = knees.find(|knee| knee.phase == phase).unwrap();
-        let mut slow = knee.saturation.cells[0].clone();
-        slow.jobs = 1;
-        slow.iodepth = 2 * figure.iodepth + 1;
-        slow.iops = figure.iops;
-        slow.measured_ns = figure.measured_ns - 1;
-        let slow_ns = words::latency(slow.measured_ns as f64);
-        knee.saturation.cells.push(slow);
-        let hint = hint_for_writes(&result).unwrap();
-        assert!(!hint.contains(&format!("up to {slow_ns} in all")), "{hint}");
-    }
-
-    /// Burst credits and throttles slow longer runs too.
-    #[test]
-    fn write_cache_is_not_named_against_the_evidence() {
-        let result = probed_without_throttle();
-        assert!(hint_for_writes(&result).is_some());
-        let mut throttled = result.clone();
-        throttled.ceilings = vec![Ceiling {
-            direction: Direction::Write,
-            random: true,
-            block_bytes: 4096,
-            counted: LimitUnit::Iops,
-            per_s: 400e3,
-            holder: CeilingCause::Throttle,
-            evidence: String::new(),
-        }];
-        assert_eq!(hint_for_writes(&throttled), None);
-        let mut judged = result.clone();
-        let phase = ProbePhase::RandomWrite;
-        let mut runs = judged.runs.iter_mut();
-        let run = runs.find(|run| run.phase == phase).unwrap();
-        run.result.verdicts = vec![Verdict {
-            kind: VerdictKind::Allowance,
-            evidence: String::new(),
-            cause: None,
-        }];
-        assert_eq!(hint_for_writes(&judged), None);
-        // The reads were not kept up either.
-        let mut burst = result;
-        let written = burst.figure(phase).unwrap().clone();
-        let is_write = |knee: &&Knee| knee.phase == phase;
-        let searched = burst.knees.iter().find(is_write).unwrap().clone();
-        let read = ProbePhase::RandomRead;
-        burst.figures.retain(|figure| figure.phase != read);
-        burst.knees.retain(|knee| knee.phase != read);
-        burst.figures.push(PhaseFigure {
-            phase: read,
-            ..written
-        });
-        burst.knees.push(Knee {
-            phase: read,
-            ..searched
-        });
-        assert_eq!(hint_for_writes(&burst), None);
-    }
-
-    #[test]
-    fn maximum_of_short_writes_names_write_cache_and_other_title() {
-        let result = probed_without_throttle();
-        let hint = hint_for_writes(&result).unwrap();
-        assert!(hint.starts_with("a write cache may have served"), "{hint}");
-        let key = most_of(ProbePhase::RandomWrite);
-        let title = "4k random write, maximum of short runs";
-        assert_eq!(titles(&result)[&key], title);
-        let slow = probed("hdd", ProbeBudget::NORMAL);
-        assert_eq!(titles_of_probes(&[&slow, &result])[&key], title);
-        let read = most_of(ProbePhase::RandomRead);
-        assert_eq!(
-            titles(&result)[&read],
-            "4k random read, maximum at any depth"
-        );
-    }
-}
+mod tests;

@@ -35,7 +35,7 @@ const MAXIMUM_LINES: usize = 3;
 const SECTION_LINES: usize = 2;
 /// Most lines of the verdict, if the screen has room. Else it has as many as a section.
 const VERDICT_LINES: usize = 3;
-/// Most lines of the bottleneck, if the screen has room: its cause is at the end of the sentence.
+/// Most lines of the bottleneck, if the screen has room: its cause, and evidence of several parts.
 const BOTTLENECK_LINES: usize = 8;
 
 /// Fewest columns of a target whose start is left out.
@@ -76,7 +76,7 @@ impl ShortReport<'_> {
                 false => self.lines(result, id.as_deref()),
             });
         }
-        let verdicts = winner::verdict_lines(self.results);
+        let verdicts = winner::verdict_lines(self.results, true);
         let kept = self.kept();
         let all = lines.len() + kept.lines().count();
         if !verdicts.is_empty() && all > SCREEN_LINES {
@@ -93,7 +93,8 @@ impl ShortReport<'_> {
         let ending = self.ending(id);
         let mut lines = vec![report_heading(result)];
         let warning = self.warning(result, SECTION_LINES);
-        let note_lines = NOTE_LINES - warning.len();
+        let warning_lines = warning.len();
+        let note_lines = NOTE_LINES - warning_lines;
         let promises = self.promises(result, SECTION_LINES, id);
         let maximum_lines = match warning.is_empty() && promises.is_empty() {
             true => MAXIMUM_LINES,
@@ -102,8 +103,15 @@ impl ShortReport<'_> {
         lines.extend(warning);
         lines.push(String::new());
         lines.extend(rate_table::lines(result, self.style));
-        let legend = rate_table::legend(result).map(wrapped);
-        lines.extend(legend.map(|text| text.trim_end().to_owned()));
+        let sync_legend = rate_table::sync_legend(result);
+        // Beside both warnings and promises there is no line left for it.
+        let has_room = warning_lines == 0 || promises.is_empty();
+        let legend = [rate_table::legend(result), sync_legend.filter(|_| has_room)];
+        let legend: Vec<&str> = legend.into_iter().flatten().collect();
+        if !legend.is_empty() {
+            let text = wrapped(&legend.join(" "));
+            lines.extend(text.lines().map(str::to_owned));
+        }
         lines.push(String::new());
         lines.extend(self.maximum(result, maximum_lines, &ending));
         let found = notable::notes(result);

@@ -9,6 +9,7 @@ use crate::{grouped, listed};
 use iosonde_job::escape_control_characters;
 use iosonde_study::saturation::Saturation;
 use iosonde_study::sweep::{Axis, CellBasis, CurveState, LARGE_BYTES, SweepCell, SweepResult};
+use iosonde_study::words;
 
 /// Smallest share of the highest rate that a recommended cell reaches.
 const SHARE_LEAST: f64 = 0.95;
@@ -237,7 +238,7 @@ impl Recommendation {
         let half = errors.map(|(own, most)| share * own.hypot(most));
         let share = match half.filter(|half| *half < share) {
             Some(half) => percent(share, half, TextStyle::PLAIN),
-            None => format!("{APPROXIMATE_MARK}{:.0} %", share * 100.0),
+            None => format!("{APPROXIMATE_MARK}{} %", words::whole_percent(share)),
         };
         Some(format!("{share} of the highest measured rate"))
     }
@@ -370,13 +371,14 @@ fn figures(result: &SweepResult, address: CellAddress, style: TextStyle) -> Stri
     parts.join(", ")
 }
 
-/// Formats a share with half its interval, unless that rounds to zero: `98 %`, `97 ±2 %`.
+/// Formats a share, rounded down as in the sentence of its curve, with half its interval, unless
+/// that rounds to zero: `98 %`, `97 ±2 %`.
 fn percent(share: f64, half: f64, style: TextStyle) -> String {
-    let (percent, half_percent) = (share * 100.0, half * 100.0);
+    let (percent, half_percent) = (words::whole_percent(share), half * 100.0);
     match half_percent < 0.5 {
-        true => format!("{percent:.0} %"),
+        true => format!("{percent} %"),
         false => format!(
-            "{percent:.0} {}{:.0} %",
+            "{percent} {}{:.0} %",
             style.plus_minus(),
             half_percent.ceil()
         ),

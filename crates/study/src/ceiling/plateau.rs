@@ -41,8 +41,8 @@ impl Plateau {
         self.to.block_bytes >= LARGE_BYTES
     }
 
-    /// Formats `3.00k IOPS with 8 and with 64 I/Os in flight, at 8.0 times the latency`. If the
-    /// rates of the two depths differ in their digits, each depth has its own: `753k IOPS with 64
+    /// Formats `3.00k IOPS with 8 and with 64 I/Os in flight, at 8.0 times the latency of 8`. If
+    /// the rates of both depths differ in their digits, each depth has its own: `753k IOPS with 64
     /// and 763k IOPS with 256 I/Os in flight`. If one is above the known maximum, the maximum
     /// stands for both: `402 IOPS with 64 I/Os in flight, about the same with 32 to 128` if it was
     /// measured at another depth, `about 402 IOPS with 32 to 128 I/Os in flight` if it was measured
@@ -75,7 +75,7 @@ impl Plateau {
             format!("{first} with {from} and {last} with {to} I/Os in flight")
         };
         format!(
-            "{rates}, at {} times the latency",
+            "{rates}, at {} times the latency of {from}",
             words::three_digits(self.to.latency_ns / self.from.latency_ns.max(1.0)),
         )
     }

@@ -60,8 +60,8 @@ fn same_iops_at_larger_blocks_mean_throttle() {
     assert!((found.per_s - 2998.5).abs() < 1.0);
     insta::assert_snapshot!(
         found.evidence,
-        @"3.00k IOPS with 8 and with 64 I/Os in flight, at 8.01 times the latency; blocks of \
-          16 KiB reach the same 2.99k IOPS; a throttle of IOPS is the bottleneck, not the device"
+        @"a throttle of IOPS, not the device; 3.00k IOPS with 8 and with 64 I/Os \
+          in flight, at 8.01 times the latency of 8; blocks of 16 KiB reach the same 2.99k IOPS"
     );
 }
 
@@ -73,8 +73,8 @@ fn plateau_names_measured_rate_of_each_depth() {
     let all = all.map(|each| with_known_maximum(each, maximum(3002.0, Some(64))));
     let found = only(&all, &[]);
     assert_eq!(found.per_s, 3002.0, "the limit is the known maximum");
-    let rates = "2.95k IOPS with 8 and 3.00k IOPS with 64 I/Os in flight, at ";
-    assert!(found.evidence.starts_with(rates), "{}", found.evidence);
+    let rates = "; 2.95k IOPS with 8 and 3.00k IOPS with 64 I/Os in flight, at ";
+    assert!(found.evidence.contains(rates), "{}", found.evidence);
     assert_eq!(all[0].plateau_iops, 1400.0, "another rate stays");
     assert_eq!(with_known_maximum(all[1], None), all[1]);
 }
@@ -90,17 +90,20 @@ fn rate_above_known_maximum_is_not_named() {
         only(&all, &[]).evidence
     };
     let mean = evidence(None);
-    let rates = "about 402 IOPS with 32 to 128 I/Os in flight, at 4.07 times the latency";
-    assert!(mean.starts_with(rates), "{mean}");
+    let latency = "at 4.07 times the latency of 32";
+    let range = format!("; about 402 IOPS with 32 to 128 I/Os in flight, {latency}");
+    assert!(mean.contains(&range), "{mean}");
     // A maximum that one depth gave has this depth.
     let measured = evidence(Some(64));
-    let rates = "402 IOPS with 64 I/Os in flight, about the same with 32 to 128, at 4.07 times";
-    assert!(measured.starts_with(rates), "{measured}");
+    let rates = "; 402 IOPS with 64 I/Os in flight, about the same with 32 to 128, ";
+    assert!(
+        measured.contains(&format!("{rates}{latency}")),
+        "{measured}"
+    );
     // A depth of the range needs no second mention.
     for end in [32, 128] {
         let measured = evidence(Some(end));
-        let rates = "about 402 IOPS with 32 to 128 I/Os in flight, at 4.07 times the latency";
-        assert!(measured.starts_with(rates), "{measured}");
+        assert!(measured.contains(&range), "{measured}");
     }
 }
 
@@ -113,8 +116,8 @@ fn maximum_of_one_depth_is_no_mean_of_the_ends() {
     let ends = [all[1], all[3]].map(|each| each.plateau_iops);
     assert_eq!(ends, [414.2, 402.0]);
     let found = only(&all, &[]);
-    let rates = "402 IOPS with 64 I/Os in flight, about the same with 32 to 128, at ";
-    assert!(found.evidence.starts_with(rates), "{}", found.evidence);
+    let rates = "; 402 IOPS with 64 I/Os in flight, about the same with 32 to 128, at ";
+    assert!(found.evidence.contains(rates), "{}", found.evidence);
     assert_eq!(found.per_s, 402.0);
 }
 
@@ -124,19 +127,50 @@ fn iops_falling_with_block_size_mean_device() {
     all.push(random(READ, 16, 64, 1900.0));
     let found = only(&all, &[]);
     assert_eq!(found.holder, CeilingCause::Device);
-    insta::assert_snapshot!(found.evidence, @"3.00k IOPS with 8 and with 64 I/Os in flight, at \
-                                              8.01 times the latency; blocks of 16 KiB reach 1.90k \
-                                              IOPS and 29.7 MiB/s: latency grows with the block \
-                                              size; the device itself is the bottleneck");
+    insta::assert_snapshot!(found.evidence, @"the device itself; 3.00k IOPS with \
+                                              8 and with 64 I/Os in flight, at 8.01 times the \
+                                              latency of 8; blocks of 16 KiB reach 1.90k IOPS and \
+                                              29.7 MiB/s: latency grows with the block size");
+}
+
+/// A volume with limits of IOPS and of bandwidth was called the device itself.
+#[test]
+fn larger_blocks_at_sequential_bandwidth_decide_nothing() {
+    let mut all = volume();
+    all.push(random(READ, 16, 64, 1900.0));
+    all.push(seen(READ, false, 1024, 8, 29.5));
+    let found = only(&all, &[]);
+    assert_eq!(found.holder, CeilingCause::Unclear);
+    let sizes = "; blocks of 16 KiB reach 1.90k IOPS and 29.7 MiB/s, as sequential reads do: \
+                 bandwidth limits them";
+    assert!(found.evidence.ends_with(sizes), "{}", found.evidence);
+    let start = "a throttle or the device itself; ";
+    assert!(found.evidence.starts_with(start), "{}", found.evidence);
+    // Equal reads and writes do not exclude an SSD behind a link.
+    let mut both = all.clone();
+    both.extend(all.iter().map(|each| CeilingMeasurement {
+        direction: WRITE,
+        ..*each
+    }));
+    let holders: Vec<_> = ceilings(&both, &[])
+        .iter()
+        .map(|each| each.holder)
+        .collect();
+    assert_eq!(holders, [CeilingCause::Unclear; 2]);
+    // Sequential writes say nothing about reads.
+    all[5] = seen(WRITE, false, 1024, 8, 29.5);
+    assert_eq!(only(&all, &[]).holder, CeilingCause::Device);
+    all[5] = seen(READ, false, 1024, 8, 60.0);
+    assert_eq!(only(&all, &[]).holder, CeilingCause::Device);
 }
 
 #[test]
 fn plateau_alone_is_unclear() {
     let found = only(&volume(), &[]);
     assert_eq!(found.holder, CeilingCause::Unclear);
-    insta::assert_snapshot!(found.evidence, @"3.00k IOPS with 8 and with 64 I/Os in flight, at \
-                                              8.01 times the latency; a throttle or the device \
-                                              itself is the bottleneck");
+    insta::assert_snapshot!(found.evidence, @"a throttle or the device itself; \
+                                              3.00k IOPS with 8 and with 64 I/Os in flight, at \
+                                              8.01 times the latency of 8");
 }
 
 #[test]
@@ -215,7 +249,7 @@ fn same_bandwidth_at_all_block_sizes_means_byte_limit() {
     assert!(
         found
             .evidence
-            .ends_with("a throttle, the link, or the device itself is the bottleneck")
+            .starts_with("a throttle, the link, or the device itself; ")
     );
     let mut both = reads.to_vec();
     both.extend([4, 16].map(|depth| at(WRITE, 256, depth, 500.0)));
@@ -226,10 +260,11 @@ fn same_bandwidth_at_all_block_sizes_means_byte_limit() {
             .iter()
             .all(|each| each.holder == CeilingCause::Throttle)
     );
-    insta::assert_snapshot!(found[0].evidence, @"125 MiB/s with 4 and with 16 I/Os in flight, at \
-                                                 3.99 times the latency; blocks of 1 MiB reach the \
-                                                 same 125 MiB/s; writes reach the same; a throttle \
-                                                 of bandwidth is the bottleneck, not the device");
+    insta::assert_snapshot!(found[0].evidence, @"a throttle of bandwidth, not \
+                                                 the device; 125 MiB/s with 4 and with 16 I/Os in \
+                                                 flight, at 3.99 times the latency of 4; blocks of \
+                                                 1 MiB reach the same 125 MiB/s; writes reach the \
+                                                 same");
     // Sequential I/O of an HDD looks the same.
     for each in &mut both {
         each.random = false;
@@ -287,10 +322,11 @@ fn plateau_at_promised_rate_means_throttle() {
     };
     let found = only(&volume(), std::slice::from_ref(&held));
     assert_eq!(found.holder, CeilingCause::Throttle);
-    insta::assert_snapshot!(found.evidence, @"3.00k IOPS with 8 and with 64 I/Os in flight, at \
-                                              8.01 times the latency; AWS EBS General Purpose SSD \
-                                              gp3 promises 3,000: within 0.0 %; a throttle of \
-                                              IOPS is the bottleneck, not the device");
+    insta::assert_snapshot!(found.evidence, @"a throttle of IOPS, not the \
+                                              device; 3.00k IOPS with 8 and with 64 I/Os in \
+                                              flight, at 8.01 times the latency of 8; AWS EBS \
+                                              General Purpose SSD gp3 promises 3,000: within \
+                                              0.0 %");
     let slower: Vec<CeilingMeasurement> = volume()
         .into_iter()
         .map(|each| CeilingMeasurement {

@@ -83,9 +83,9 @@ pub struct Claims {
     pub rises: bool,
 }
 
-/// Formats a relative half-width: `+-0.4 %`, `+-12 %`.
-fn within(relative_error: f64) -> String {
-    format!("+-{}", percent(relative_error))
+/// Formats a relative half-width after its sign: `+-0.4 %`, `±12 %`.
+fn within(relative_error: f64, plus_minus: &str) -> String {
+    format!("{plus_minus}{}", percent(relative_error))
 }
 
 /// Formats a relative half-width without its sign.
@@ -187,7 +187,9 @@ impl Saturation {
             }
             MaximumDoubt::NotDeeper { .. } => "deeper was not measured".to_owned(),
             MaximumDoubt::OtherDepths { .. } => "other depths disagree".to_owned(),
-            MaximumDoubt::TooShort | MaximumDoubt::Wide(_) => self.doubt_in_words(doubt, unit),
+            MaximumDoubt::TooShort | MaximumDoubt::Wide(_) => {
+                self.doubt_in_words(doubt, unit, plus_minus)
+            }
         })
     }
 
@@ -211,7 +213,7 @@ impl Saturation {
     #[must_use]
     pub fn knee_percent(&self) -> f64 {
         let share = self.knee.iops / self.maximum.mean.max(f64::MIN_POSITIVE);
-        (100.0 * share).floor().min(99.0)
+        words::whole_percent(share).min(99.0)
     }
 
     /// Returns the rate that was measured at a depth of each of `jobs` jobs.
@@ -321,7 +323,8 @@ impl Saturation {
         self.cells.iter().filter(of_plateau).any(is_apart)
     }
 
-    fn doubt_in_words(&self, doubt: MaximumDoubt, unit: RateUnit) -> String {
+    fn doubt_in_words(&self, doubt: MaximumDoubt, unit: RateUnit, plus_minus: &str) -> String {
+        let within = |error: f64| within(error, plus_minus);
         match doubt {
             MaximumDoubt::TooShort => "interval unknown: measured too shortly".to_owned(),
             MaximumDoubt::Wide(error) if error > 1.0 => "uncertain by more than 100 %".to_owned(),
@@ -355,12 +358,13 @@ impl Saturation {
     }
 
     /// Returns the highest rate, its interval or the doubt about it, and its depth: `84.2k IOPS`,
-    /// `(+-0.4 %)`, `depth 16`.
-    pub fn most_in_words(&self, large: bool) -> (String, String, String) {
-        let (most, known, iodepth) = self.most_in_unit(match large {
+    /// `(+-0.4 %)`, `depth 16`. `plus_minus` is the sign before half an interval.
+    pub fn most_in_words(&self, large: bool, plus_minus: &str) -> (String, String, String) {
+        let unit = match large {
             true => RateUnit::Bandwidth,
             false => RateUnit::Iops,
-        });
+        };
+        let (most, known, iodepth) = self.most_in_unit(unit, plus_minus);
         (most, known, self.depth_in_words(iodepth, true))
     }
 
@@ -372,7 +376,8 @@ impl Saturation {
         }
     }
 
-    fn most_in_unit(&self, unit: RateUnit) -> (String, String, u32) {
+    fn most_in_unit(&self, unit: RateUnit, plus_minus: &str) -> (String, String, u32) {
+        let within = |error: f64| within(error, plus_minus);
         let is_known = self.claims().maximum;
         let (rate, iodepth) = match self.fastest_measured() {
             Some(fastest) if !is_known => fastest,
@@ -385,21 +390,24 @@ impl Saturation {
                 format!("({}, the mean of depths {from} to {to})", within(error))
             }
             (Some(error), None) => format!("({})", within(error)),
-            (None, _) => format!("({})", self.doubt_in_words(self.doubt(rate), unit)),
+            (None, _) => {
+                let doubt = self.doubt_in_words(self.doubt(rate), unit, plus_minus);
+                format!("({doubt})")
+            }
         };
         (most, known, iodepth)
     }
 
     /// Returns the result as a sentence without subject, limited to statements that the intervals
     /// support. `large` selects bandwidth instead of IOPS. `names_jobs` adds the number of jobs to
-    /// the depth, if there are several.
+    /// the depth, if there are several. `plus_minus` is the sign before half an interval.
     #[must_use]
-    pub fn sentence(&self, large: bool, names_jobs: bool) -> String {
+    pub fn sentence(&self, large: bool, names_jobs: bool, plus_minus: &str) -> String {
         let unit = match large {
             true => RateUnit::Bandwidth,
             false => RateUnit::Iops,
         };
-        let (most, known, iodepth) = self.most_in_unit(unit);
+        let (most, known, iodepth) = self.most_in_unit(unit, plus_minus);
         let claims = self.claims();
         let at = self.depth_in_words(iodepth, names_jobs);
         if !claims.maximum {

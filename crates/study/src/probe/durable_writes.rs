@@ -12,6 +12,9 @@ const MS: f64 = 1e6;
 /// An fdatasync that returns sooner cannot have reached a medium.
 const FLUSH_NS_MIN: f64 = 8.0 * US;
 
+/// Smallest share of fdatasync's median from which on the write before it is named.
+const WRITE_SHARE_MIN: f64 = 0.1;
+
 /// Limits of the classes.
 const LIMITS_NS: [f64; 3] = [MS, 10.0 * MS, 50.0 * MS];
 /// Calls of fdatasync that put ten beyond the 99th percentile, and half as many again: its interval
@@ -175,11 +178,22 @@ fn runtime_needed_s(evidence: &ClassEvidence) -> Option<f64> {
     Some((measured_ns as f64 / 1e9 * factor).ceil())
 }
 
-/// The latency of fdatasync at p99, or the longest if too few were measured.
+/// The latency of fdatasync at p99, or the longest if too few were measured. A write before it that
+/// takes long, as without a page cache, is named: a commit waits for both.
 pub(super) fn flush_in_words(evidence: &ClassEvidence, p99_ns: f64) -> String {
     let time = words::latency(p99_ns);
     match evidence.sync_is_few {
         true => format!("the longest fdatasync took {time}"),
-        false => format!("fdatasync takes {time} at p99"),
+        false => format!("fdatasync takes {time} at p99{}", write_in_words(evidence)),
     }
+}
+
+/// Formats `, after a write of 2.32 ms at p50`. Empty if the write is short beside its fdatasync.
+fn write_in_words(evidence: &ClassEvidence) -> String {
+    let is_long = |(write, sync): &(f64, f64)| *write >= WRITE_SHARE_MIN * *sync;
+    let medians = evidence.sync_write_p50_ns.zip(evidence.sync_p50_ns);
+    let long = medians.filter(is_long);
+    long.map_or(String::new(), |(write, _)| {
+        format!(", after a write of {} at p50", words::latency(write))
+    })
 }

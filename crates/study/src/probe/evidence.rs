@@ -31,6 +31,8 @@ pub struct ClassEvidence {
     pub sequential_read: Option<f64>,
     /// Median of fdatasync after a 4 KiB write.
     pub sync_p50_ns: Option<f64>,
+    /// Median of the write before each fdatasync, for which a commit waits too.
+    pub sync_write_p50_ns: Option<f64>,
     /// 99th percentile of fdatasync, or the longest if too few were measured.
     pub sync_p99_ns: Option<f64>,
     /// Confidence interval of the 99th percentile, if known.
@@ -80,6 +82,10 @@ impl ClassEvidence {
             random_write_spread: spread(ProbePhase::RandomWrite),
             sequential_read: find(ProbePhase::SequentialRead).map(|figure| figure.bytes_per_s.mean),
             sync_p50_ns: sync.and_then(|sync| sync.p50_ns).map(|ns| ns as f64),
+            sync_write_p50_ns: find(ProbePhase::SyncedWrite)
+                .filter(|figure| figure.sync_latency.is_some())
+                .and_then(|figure| figure.latency.p50_ns)
+                .map(|ns| ns as f64),
             sync_p99_ns: sync.map(|sync| sync.p99_ns.map_or(sync.max_ns, |ns| ns as f64)),
             sync_p99_between_ns: sync
                 .and_then(|sync| sync.p99_between_ns)

@@ -271,7 +271,7 @@ fn rate_that_still_rises_is_reported() {
     );
     assert_eq!(found.latency_only, None);
     assert_eq!(found.knee.iodepth, 16);
-    let sentence = found.sentence(false, true);
+    let sentence = found.sentence(false, true, "+-");
     assert!(
         sentence.starts_with("still rises at depth 16, with"),
         "{sentence}"

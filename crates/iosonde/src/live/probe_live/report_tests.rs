@@ -1,6 +1,8 @@
 //! Complete reports of probes of fake devices.
 
 use super::ProbeLive;
+use super::run_number::RunNumber;
+use super::targets_view::TargetsView;
 use crate::signals::StopSignal;
 use iosonde_report::format::Format;
 use iosonde_report::probe::{device, remaining_output, table};
@@ -28,6 +30,15 @@ impl Write for SharedBuffer {
 }
 
 fn probed(device: FakeDevice, name: &str, kind: StudyTargetKind) -> (ProbeResult, String) {
+    probed_in_turns(device, (name, kind), None)
+}
+
+/// Probes a target, with its index and the shared view if it takes turns with others.
+fn probed_in_turns(
+    device: FakeDevice,
+    (name, kind): (&str, StudyTargetKind),
+    together: Option<(usize, TargetsView)>,
+) -> (ProbeResult, String) {
     let target = StudyTarget {
         name: name.to_owned(),
         path: format!("{name}/.iosonde-probe-4242-0"),
@@ -36,6 +47,7 @@ fn probed(device: FakeDevice, name: &str, kind: StudyTargetKind) -> (ProbeResult
     let options = probe_options(ProbeBudget::NORMAL, None);
     let written = SharedBuffer::default();
     let mut live = ProbeLive::on(Box::new(written.clone()), StopSignal::default());
+    live.together = together;
     let mut session = FakeSession::new(device);
     let result = probe(&mut session, &target, &options, &mut live).unwrap();
     let lines = String::from_utf8(written.0.lock().unwrap().clone()).unwrap();
@@ -61,6 +73,25 @@ fn probe_report_of_fast_drive() {
     insta::assert_snapshot!(
         "good_drive_markdown",
         remaining_output(&results, Format::Markdown).unwrap()
+    );
+}
+
+/// Progress of two targets was mixed without their letters.
+#[test]
+fn progress_of_several_targets_has_letter_in_each_line() {
+    let names = ["/fast", "/data"].map(str::to_owned);
+    let view = TargetsView::new(&names, RunNumber::default());
+    let target = ("/data", directory());
+    let (_, lines) = probed_in_turns(FakeDevice::nvme(), target, Some((1, view)));
+    let (_, single) = probed(FakeDevice::nvme(), "/data", directory());
+    let is_progress = |line: &&str| line.ends_with(" % so far") || line.ends_with(" IOPS");
+    let progress: Vec<&str> = lines.lines().filter(is_progress).collect();
+    assert_eq!(progress.len(), single.lines().filter(is_progress).count());
+    assert!(progress.iter().any(|line| line.ends_with("so far")));
+    assert!(progress.iter().any(|line| line.ends_with(" IOPS")));
+    assert!(
+        progress.iter().all(|line| line.starts_with("B: ")),
+        "{lines}"
     );
 }
 

@@ -174,7 +174,7 @@ fn caution_on_memory_leaves_room_for_the_legend() {
     let words: Vec<&str> = text.split_whitespace().collect();
     let text = words.join(" ");
     for note in [
-        "Rates near the bound of an objective were offered up to 3 times.",
+        "Rates near the bound of an objective have the I/Os of up to 3 runs.",
         "* fell behind: the backlog",
         "This is memory (tmpfs): its data does not survive a restart.",
     ] {

@@ -136,3 +136,10 @@ pub(super) fn legend(result: &ProbeResult) -> Option<&'static str> {
         }
     }
 }
+
+/// Explains the row whose rate and latency are of different calls, if it was measured.
+pub(super) fn sync_legend(result: &ProbeResult) -> Option<&'static str> {
+    let mut figures = row::figures(result);
+    let has_row = figures.any(|figure| figure.sync_latency.is_some());
+    has_row.then_some("fdatasync: rate of writes, each with fdatasync; latency of fdatasync alone.")
+}

@@ -1,7 +1,7 @@
 //! Several targets: which wins, by how much, and whether that is certain.
 
 use crate::comparison::advantage::{
-    advantage, certainty_of, differs, is_certain, range, range_of_advantages,
+    advantage, certainty_of, differs, doubt_of, is_certain, range, range_of_advantages,
 };
 use crate::hanging_lines::{HangingLines, fitted};
 use crate::known_digits::{known_percentile, with_interval};
@@ -10,11 +10,11 @@ use crate::text_style::TextStyle;
 use crate::text_table::{column_widths, columns, is_narrow};
 use iosonde_job::escape_control_characters;
 use iosonde_result::compare::{Comparison, ComparisonRow, ComparisonVerdict, Measure};
-use iosonde_study::probe::{PhaseFigure, ProbePhase, ProbeResult};
+use iosonde_study::probe::{PhaseFigure, ProbePhase, ProbeResult, most_of};
 use iosonde_study::words;
 
 /// Most lines of one comparison in words.
-const SENTENCE_LINES: usize = 2;
+const SENTENCE_LINES: usize = 3;
 /// Fewest columns for the faster side: `A 1.09 to 1.15 times`.
 const FASTER_COLUMNS_MIN: usize = 20;
 /// Stands before the faster side on a line of its own.
@@ -36,7 +36,7 @@ pub(super) fn lines(results: &[ProbeResult], style: TextStyle) -> Vec<String> {
     };
     let mut lines: Vec<String> = results.iter().enumerate().map(named).collect();
     lines.push(String::new());
-    lines.extend(verdict_lines(results));
+    lines.extend(verdict_lines(results, false));
     lines.extend(shared_device_lines(results));
     lines.push(String::new());
     if let [first, second] = results {
@@ -53,19 +53,22 @@ pub(super) fn lines(results: &[ProbeResult], style: TextStyle) -> Vec<String> {
 }
 
 /// The winner of two targets, or the faster side of each further target and the first. None for a
-/// single target.
-pub(super) fn verdict_lines(results: &[ProbeResult]) -> Vec<String> {
+/// single target. Lines that repeat others have doubts, but no confidence.
+pub(super) fn verdict_lines(results: &[ProbeResult], is_repeated: bool) -> Vec<String> {
     let is_pair = results.len() == 2;
     let mut lines = Vec::new();
     for (index, (_, comparison)) in side_by_side::comparisons(results).into_iter().enumerate() {
-        let certainty = certainty_of(&comparison);
+        let certainty = match is_repeated {
+            true => doubt_of(&comparison),
+            false => Some(certainty_of(&comparison)),
+        };
         let headlines = side_by_side::of_headlines(&results[0], comparison);
         let second = target_letter(index + 1);
         let name = match is_pair {
             true => "winner".to_owned(),
             false => format!("A and {second}"),
         };
-        let sentence = winner_in_words(&headlines, ["A", &second], &certainty);
+        let sentence = winner_in_words(&headlines, ["A", &second], certainty.as_deref());
         lines.extend(HangingLines::new(&name, &sentence, SENTENCE_LINES).lines);
     }
     lines
@@ -104,26 +107,34 @@ pub fn target_letter(index: usize) -> String {
 
 /// Names the winner of two targets with these names, how much faster it is, and how certain that
 /// is. Only differences that hold together make a winner. `certainty` is that of all compared
-/// figures.
+/// figures. The maxima among the figures are counted: tables of main figures have none.
 pub(crate) fn winner_in_words(
     headlines: &Comparison,
     [first, second]: [&str; 2],
-    certainty: &str,
+    certainty: Option<&str>,
 ) -> String {
     let rows = &headlines.rows;
     let certain: Vec<&ComparisonRow> = rows.iter().filter(|row| is_certain(row)).collect();
     let wins = |verdict| certain.iter().filter(|row| row.verdict == verdict).count();
     let first_wins = wins(ComparisonVerdict::Slower);
     let second_wins = wins(ComparisonVerdict::Faster);
-    let all = words::counted(rows.len(), "figure");
+    let is_maximum =
+        |row: &&ComparisonRow| row::ORDER.iter().any(|phase| row.part == most_of(*phase));
+    let maxima = match rows.iter().filter(is_maximum).count() {
+        0 => String::new(),
+        1 => " (1 of them a maximum)".to_owned(),
+        count => format!(" ({count} of them maxima)"),
+    };
+    let all = format!("{}{maxima}", words::counted(rows.len(), "figure"));
     let who = match (first_wins, second_wins) {
         (0, 0) => return without_winner(headlines),
-        (wins, 0) => format!("{first}: faster in {wins} of {all}"),
-        (0, wins) => format!("{second}: faster in {wins} of {all}"),
+        (wins, 0) => format!("{first} is faster in {wins} of {all}"),
+        (0, wins) => format!("{second} is faster in {wins} of {all}"),
         _ => format!("none: {first} is faster in {first_wins} of {all}, {second} in {second_wins}"),
     };
     let by = range_of_advantages(certain.iter().copied());
-    format!("{who}, {by} as fast; {certainty}")
+    let certainty = certainty.map_or(String::new(), |certainty| format!("; {certainty}"));
+    format!("{who}, {by} as fast{certainty}")
 }
 
 /// The reason why no target wins: no figure differs, or each difference may be chance.
@@ -308,7 +319,8 @@ pub(crate) mod tests {
     #[test]
     fn winner_needs_a_difference_beyond_chance() {
         let words = |comparison: &Comparison| {
-            winner_in_words(comparison, ["A", "B"], &certainty_of(comparison))
+            let certainty = certainty_of(comparison);
+            winner_in_words(comparison, ["A", "B"], Some(&certainty))
         };
         let mut comparison = two_rows([(0.9, 1.7), (0.9, 1.7)]);
         assert_eq!(
@@ -322,8 +334,15 @@ pub(crate) mod tests {
         );
         assert_eq!(
             words(&two_rows([(0.9, 1.7), (1.05, 1.7)])),
-            "B: faster in 1 of 2 figures, 1.50 times as fast; \
+            "B is faster in 1 of 2 figures, 1.50 times as fast; \
              not certain: 1 of 2 differences may be chance"
+        );
+        // The table of main figures has no row for a maximum.
+        let mut with_maximum = two_rows([(1.05, 1.7), (1.05, 1.7)]);
+        with_maximum.rows[0].part = most_of(ProbePhase::RandomRead);
+        assert_eq!(
+            winner_in_words(&with_maximum, ["A", "B"], None),
+            "B is faster in 2 of 2 figures (1 of them a maximum), 1.20 to 1.50 times as fast"
         );
     }
 
@@ -347,7 +366,7 @@ pub(crate) mod tests {
             only_in_b: Vec::new(),
             notes: Vec::new(),
         };
-        let words = winner_in_words(&nothing, ["A", "B"], "certain");
+        let words = winner_in_words(&nothing, ["A", "B"], None);
         assert_eq!(words, "none: no difference shown in 0 figures");
     }
 }

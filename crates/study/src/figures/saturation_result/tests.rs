@@ -51,7 +51,7 @@ fn maximum_that_is_well_known_is_claimed_with_its_interval() {
     ];
     let sure = found(cells, 1, (20e3, Some(0.01)));
     assert_eq!(
-        sure.sentence(false, true),
+        sure.sentence(false, true, "+-"),
         "reaches its maximum of 20.0k IOPS (+-1.0 %) at depth 4; more depth only adds latency"
     );
 }
@@ -66,9 +66,11 @@ fn slower_knee_has_its_share_of_the_maximum() {
         cell(16, 20e3, Some(0.002)),
     ];
     let found = found(cells, 1, (20e3, Some(0.002)));
-    let sentence = found.sentence(false, true);
+    let sentence = found.sentence(false, true, "+-");
     let start = "reaches 98 % of its maximum of 20.0k IOPS (+-0.2 %) at depth 4; ";
     assert!(sentence.starts_with(start), "{sentence}");
+    let signed = found.sentence(false, true, "±");
+    assert!(signed.contains("(±0.2 %)"), "{signed}");
 }
 
 /// Figures of a sweep next to a busy process: pooled with depth 32, the maximum was 1.92k.
@@ -82,7 +84,7 @@ fn maximum_below_the_cells_of_its_table_is_not_claimed() {
     ];
     let unsure = found(cells, 0, (1.92e3, Some(1.4)));
     assert_eq!(
-        unsure.sentence(false, true),
+        unsure.sentence(false, true, "+-"),
         "has no known maximum; the fastest was depth 16 with 26.4k IOPS (uncertain: +-86 %)"
     );
     assert_eq!((unsure.known_maximum(), unsure.known_knee()), (None, None));
@@ -93,7 +95,7 @@ fn maximum_below_faster_short_cell_is_not_claimed() {
     let cells = vec![cell(2, 10e3, Some(0.02)), cell(4, 13e3, None)];
     let unsure = found(cells, 0, (10e3, Some(0.02)));
     assert!(!unsure.claims().maximum);
-    let said = unsure.sentence(false, true);
+    let said = unsure.sentence(false, true, "+-");
     assert!(said.ends_with("depth 4 with 13.0k IOPS (interval unknown: measured too shortly)"));
 }
 
@@ -106,7 +108,7 @@ fn knee_above_a_cell_that_may_reach_the_maximum_is_not_claimed() {
     ];
     let unsure = found(cells, 1, (20e3, Some(0.02)));
     assert_eq!(
-        unsure.sentence(false, true),
+        unsure.sentence(false, true, "+-"),
         "reaches its maximum of 20.0k IOPS (+-2.0 %) at depth 4 or lower; more depth may raise \
          the rate"
     );
@@ -124,7 +126,7 @@ fn plateau_is_named_by_its_depths_and_claims_no_maximum() {
         ..found(cells, 1, (20.2e3, Some(0.015)))
     };
     assert_eq!(
-        flat.sentence(false, true),
+        flat.sentence(false, true, "+-"),
         "levels off at 20.2k IOPS (+-1.5 %, the mean of depths 16 to 32) from depth 16 on; \
          more depth only adds latency"
     );
@@ -143,19 +145,19 @@ fn rate_without_plateau_is_that_of_its_own_depth() {
             ..found(cells, 1, (763e3, Some(error)))
         }
     };
-    let sentence = rising(0.002).sentence(false, true);
+    let sentence = rising(0.002).sentence(false, true, "+-");
     assert_eq!(
         sentence,
         "still rises at depth 128, with 763k IOPS (+-0.2 %)"
     );
     assert_eq!(
-        rising(0.02).sentence(false, true),
+        rising(0.02).sentence(false, true, "+-"),
         "is highest at depth 128, with 763k IOPS (+-2.0 %); deeper was not measured"
     );
     let mut raised = rising(0.002);
     raised.raise_to(longer(780e3, 0.002));
     assert_eq!(
-        raised.sentence(false, true),
+        raised.sentence(false, true, "+-"),
         "is highest at depth 64, with 780k IOPS (+-2.4 %)"
     );
     assert!(rising(0.002).claims().rises && !raised.claims().rises);
@@ -173,9 +175,9 @@ fn sentence_without_jobs_judges_cells_of_all_jobs() {
     };
     let start = "reaches its maximum of 20.0k IOPS (+-1.0 %) at depth 4";
     let end = "; more depth only adds latency";
-    assert_eq!(found.sentence(false, false), format!("{start}{end}"));
+    assert_eq!(found.sentence(false, false, "+-"), format!("{start}{end}"));
     assert_eq!(
-        found.sentence(false, true),
+        found.sentence(false, true, "+-"),
         format!("{start} in each of 4 jobs{end}")
     );
 }
@@ -208,7 +210,7 @@ fn fastest_rate_of_unknown_maximum_is_the_longer_run() {
     let mut found = found(vec![cell(32, 6.93e3, Some(0.3))], 0, (6.93e3, Some(0.5)));
     found.raise_to(longer(8.08e3, 0.12));
     assert_eq!(
-        found.sentence(false, true),
+        found.sentence(false, true, "+-"),
         "has no known maximum; the fastest was depth 64 with 8.08k IOPS \
          (+-12 %, but the search measured 6.93k IOPS)"
     );
@@ -227,13 +229,13 @@ fn doubt_of_well_measured_rate_names_its_reason() {
         ..found(cells, 0, (13e3, Some(0.31)))
     };
     let ending = "depth 8 with 13.0k IOPS (+-0.1 %, but other depths disagree)";
-    let said = disagreeing.sentence(false, true);
+    let said = disagreeing.sentence(false, true, "+-");
     assert!(said.ends_with(ending), "{said}");
     let doubt = disagreeing.maximum_doubt(false, "+-");
     assert_eq!(doubt.as_deref(), Some("other depths disagree"));
     // Few samples that agree by chance, although the search knows the rate only to 40 %.
     let lucky = found(vec![cell(8, 13e3, Some(0.001))], 0, (13e3, Some(0.4)));
-    let said = lucky.sentence(false, true);
+    let said = lucky.sentence(false, true, "+-");
     assert!(
         said.ends_with("depth 8 with 13.0k IOPS (uncertain: +-40 %)"),
         "{said}"
@@ -255,7 +257,7 @@ fn fastest_depth_without_deeper_cells_claims_no_maximum() {
         (None, None)
     );
     assert_eq!(
-        cut_off.sentence(false, true),
+        cut_off.sentence(false, true, "+-"),
         "has no known maximum; the fastest was depth 32 with 376k IOPS (+-0.9 %, but deeper was \
          not measured)"
     );

@@ -49,6 +49,51 @@ fn pool_sentence_names_write_latency_without_fsync() {
     assert_eq!(phases.len(), ProbePhase::MEASURED.len());
 }
 
+/// A row had 337 commits per second beside an fdatasync of 411 us.
+#[test]
+fn suitability_names_long_write_before_fdatasync() {
+    let suitability = |write_ns: f64| {
+        let evidence = ClassEvidence {
+            sync_write_p50_ns: Some(write_ns),
+            ..nvme()
+        };
+        classify(&evidence).suitability
+    };
+    let long = "(fdatasync takes 900 us at p99, after a write of 2.32 ms at p50).";
+    let named = suitability(2.32 * MS);
+    assert!(named.ends_with(long), "{named}");
+    let short = suitability(4.0 * US);
+    assert!(
+        short.ends_with("(fdatasync takes 900 us at p99)."),
+        "{short}"
+    );
+    let target = StudyTarget {
+        name: "/data".to_owned(),
+        path: "/data".to_owned(),
+        kind: StudyTargetKind::Directory { free_bytes: 0 },
+    };
+    let figure = PhaseFigure {
+        phase: ProbePhase::SyncedWrite,
+        block_bytes: 4096,
+        iodepth: 1,
+        engine: Engine::Psync,
+        direct: false,
+        iops: RateEstimate::default(),
+        bytes_per_s: RateEstimate::default(),
+        latency: LatencySummary {
+            p50_ns: Some(2_320_000),
+            ..LatencySummary::default()
+        },
+        sync_latency: Some(LatencySummary::default()),
+        measured_ns: 1,
+        sure: None,
+        settled: None,
+        failure: None,
+    };
+    let found = ClassEvidence::from_figures(&target, &[figure], &[]);
+    assert_eq!(found.sync_write_p50_ns, Some(2_320_000.0));
+}
+
 /// Three probes of one virtual disk on a busy machine, with figures of NVMe, SATA and memory.
 #[test]
 fn device_class_does_not_depend_on_figures() {
