@@ -3,7 +3,7 @@
 use crate::args::{ClusterArgs, ConsentArgs};
 use crate::commands::cluster::target_within;
 use crate::failure::CommandError;
-use iosonde_job::quote_shell_word;
+use iosonde_job::{TargetScheme, quote_shell_word};
 use iosonde_machine::consent::{CONSENT_OPTION, IN_USE_OPTION};
 use iosonde_result::run_error::{RunError, WriteRefusal};
 use std::io::{IsTerminal, stderr, stdin};
@@ -42,7 +42,7 @@ pub(crate) fn to_root(
 }
 
 /// Refuses consent to overwrite a path that is not a target: it may be a typing error.
-/// `may_be_within`: jobs name files of their own, so any existing path is accepted.
+/// `may_be_within`: jobs name files of their own, so any existing path or image is accepted.
 pub(crate) fn refuse_unmatched(
     consent: &ConsentArgs,
     targets: &[String],
@@ -52,7 +52,9 @@ pub(crate) fn refuse_unmatched(
         let mut targets = targets.iter().map(Path::new);
         targets.any(|target| resolved_path(target) == resolved_path(path))
     };
-    let is_known = |path: &Path| is_target(path) || may_be_within && path.exists();
+    let is_image = |uri: &str| TargetScheme::Rbd.strip(uri).is_some();
+    let exists = |path: &Path| path.exists() || path.to_str().is_some_and(is_image);
+    let is_known = |path: &Path| is_target(path) || may_be_within && exists(path);
     if let Some(path) = consent.allow_overwrite.iter().find(|path| !is_known(path)) {
         return Err(CommandError::usage(
             format!(
@@ -144,6 +146,8 @@ mod tests {
         assert_eq!(failure.usage_parts(), expected);
         assert!(refused("/etc/passwd", false).is_some());
         assert!(refused("/etc/passwd", true).is_none());
+        assert!(refused("rbd://pool/other", true).is_none());
+        assert!(refused("rbd://pool/other", false).is_some());
     }
 
     #[test]
